@@ -1,0 +1,1 @@
+"""What is asked and what is answered. Pure: no network, no files, no clock."""

@@ -1,0 +1,200 @@
+"""Turns a Request into a /v1/systemone body, a reply body into a Reply, and an error body into an EngineError.
+
+Invariants: question ids upstream are always q1, q2, … since Clef reads them as part of its prompt; text goes
+upstream NFC-normalised, because llama.cpp's tokenizer expects that form and does not make it; answers are matched
+by name and come back in the user's order and spelling; a reply that is no distribution over what was asked is a
+BadReply, never an answer.
+"""
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from clef.decisions.answers import Answer
+from clef.decisions.examples import Reply, Request
+from clef.decisions.questions import Choice, Json, Noul, Question, Score, nfc
+from clef.errors import BadReply, EngineError, Refused, TimedOut, TooLong, Unavailable
+
+SUM_TOLERANCE = 0.02
+"""How far a distribution's sum may be from 1 when the server does not round."""
+NEUTRAL_NOUL = "Decide which of the two descriptions fits the state."
+"""Instructions of a noul that has only criteria; llama.cpp requires some, and an id would carry meaning."""
+EXCERPT = 200
+"""Characters of a foreign error text that are shown."""
+
+
+def encode(request: Request) -> dict[str, Any]:
+    """The body of POST /v1/systemone for this request, without `model`."""
+    questions = {f"q{n}": _encode_question(question) for n, question in enumerate(request.questions, 1)}
+    body: dict[str, Any] = {"state": normalised(request.state), "questions": questions}
+    if request.images:
+        body["images"] = list(request.images)
+    return body
+
+
+def _encode_question(question: Question) -> dict[str, Any]:
+    instructions = normalised(question.instructions if question.instructions else NEUTRAL_NOUL)
+    body: dict[str, Any] = {"type": question.type, "instructions": instructions}
+    match question:
+        case Choice():
+            body["criteria"] = {nfc(option.name): normalised(option.description) for option in question.options}
+        case Score():
+            body["criteria"] = [normalised(level) for level in question.levels]
+        case Noul():
+            sides = {"true": question.true, "false": question.false}
+            criteria = {side: normalised(text) for side, text in sides.items() if text is not None}
+            if criteria:
+                body["criteria"] = criteria
+    return body
+
+
+def normalised(value: Json) -> Json:
+    """A copy of a JSON value with all its text in NFC, keys included."""
+    if isinstance(value, str):
+        return nfc(value)
+    if isinstance(value, Mapping):
+        return {nfc(key): normalised(item) for key, item in value.items()}
+    if isinstance(value, Sequence):
+        return [normalised(item) for item in value]
+    return value
+
+
+def decode(body: Any, request: Request) -> Reply:
+    """The answers to `request` in a reply body. Raises BadReply, naming the question and what is wrong with it."""
+    if isinstance(body, Mapping) and isinstance(body.get("result"), Mapping) and "answers" not in body:
+        body = body["result"]  # Workers AI wraps the reply
+    if not isinstance(body, Mapping) or not isinstance(body.get("answers"), Mapping):
+        raise BadReply("the reply has no answers", hint="is this a System One server?")
+    answers = tuple(
+        _decode_answer(body["answers"].get(f"q{n}"), question, n) for n, question in enumerate(request.questions, 1)
+    )
+    usage = body.get("usage")
+    tokens = usage.get("input_tokens") if isinstance(usage, Mapping) else None
+    return Reply(answers, str(body.get("model") or ""), tokens if isinstance(tokens, int) else None)
+
+
+def _decode_answer(raw: Any, question: Question, n: int) -> Answer:
+    if not isinstance(raw, Mapping):
+        raise BadReply(f"question {n} has no answer in the reply")
+    if raw.get("type", question.type) != question.type:
+        raise BadReply(f'question {n} is a {question.type}, the reply answers a "{raw["type"]}"')
+    if isinstance(question, Noul):
+        true = _number(raw.get("noul"), n, "noul")
+        return Answer("noul", question.answers, (true, 1 - true))
+    if isinstance(question, Choice):
+        keys = [nfc(option.name) for option in question.options]
+    else:
+        keys = [str(level) for level in range(len(question.levels))]
+    given = raw.get("probabilities")
+    if not isinstance(given, Mapping):
+        raise BadReply(f"question {n} has no probabilities in the reply")
+    by_name = {nfc(str(name)): value for name, value in given.items()}
+    missing = [key for key in keys if key not in by_name]
+    unknown = [name for name in by_name if name not in keys]
+    if missing or unknown:
+        names = ", ".join(f'"{name}"' for name in (missing or unknown)[:3])
+        raise BadReply(f"question {n}: the reply {'misses' if missing else 'has an option nobody asked for'}: {names}")
+    probabilities = tuple(_number(by_name[key], n, key) for key in keys)
+    _check_distribution(probabilities, n)
+    if isinstance(question, Choice):
+        _check_choice(raw.get("choice"), keys, probabilities, n)
+    return Answer(question.type, question.answers, probabilities)
+
+
+def _number(value: Any, n: int, name: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise BadReply(f'question {n}: the probability of "{name}" is {json.dumps(value, default=str)}, not a number')
+    if not -1e-9 <= value <= 1 + 1e-9:
+        raise BadReply(f'question {n}: the probability of "{name}" is {value}, outside 0 to 1')
+    return min(1.0, max(0.0, float(value)))
+
+
+def rounding_step(probabilities: Sequence[float]) -> float:
+    """The step to which a server rounds: 0.01, 0.001 or 0.0001, or 0 where it does not round."""
+    for digits in (2, 3, 4):
+        if all(round(p, digits) == p for p in probabilities):
+            return 10.0**-digits
+    return 0.0
+
+
+def _check_distribution(probabilities: Sequence[float], n: int) -> None:
+    """Half a step may be lost for every rounded value, so servers that round get that much besides."""
+    total = math.fsum(probabilities)
+    tolerance = max(SUM_TOLERANCE, len(probabilities) * rounding_step(probabilities) / 2)
+    if abs(total - 1) > tolerance + 1e-9:
+        raise BadReply(f"question {n}: the probabilities sum to {total:.4g}, not to 1")
+
+
+def _check_choice(choice: Any, keys: Sequence[str], probabilities: Sequence[float], n: int) -> None:
+    if choice is None:
+        return
+    name = nfc(str(choice))
+    if name not in keys:
+        raise BadReply(f'question {n}: the reply chooses "{name}", which is not among the options')
+    top = max(probabilities)
+    if probabilities[keys.index(name)] < top - max(rounding_step(probabilities), 1e-6):
+        best = keys[probabilities.index(top)]
+        raise BadReply(f'question {n}: the reply chooses "{name}", but its most probable option is "{best}"')
+
+
+_TOO_LARGE = re.compile(r"\((\d+) tokens\) is too large to process.*?batch size: (\d+)", re.DOTALL)
+_TOO_LONG_KINDS = ("exceed_context_size_error", "max_tokens_exceeded", "tokens_exceeded")
+_CONTEXT = re.compile(r"\((\d+) tokens\) exceeds the available context size \((\d+) tokens\)")
+
+
+def read_error(status: int, text: str) -> EngineError | TooLong:
+    """The error that a server meant by a reply that is not 2xx; `text` is its body.
+
+    Permanence is decided by what the body says, not by the status class: llama.cpp answers 500 to a prompt that is
+    too long and will answer the same for ever.
+    """
+    kind, message = _error_text(text)
+    found = _TOO_LARGE.search(message) or _CONTEXT.search(message)
+    if found:
+        return TooLong(int(found[1]), int(found[2]))
+    if kind in _TOO_LONG_KINDS or "too large to process" in message:
+        return TooLong(None, None)
+    said = f": {message[:EXCERPT]}" if message else ""
+    if status == 503 or kind == "unavailable_error":
+        return Unavailable(f"the engine is not ready yet{said}", phase="loading")
+    if status in (429, 529):
+        return Unavailable(f"the engine is busy{said}", phase="ready")
+    if status in (408, 504):
+        return TimedOut(f"the engine gave up waiting (HTTP {status}){said}")
+    message, hint = _REFUSALS.get(status, (f"the engine refuses the request (HTTP {status})", None))
+    return Refused(message + said, hint=hint)
+
+
+_REFUSALS: dict[int, tuple[str, str | None]] = {
+    401: ("the engine wants an access key, or does not know the one it got", "set CLEF_UPSTREAM_KEY"),
+    403: ("the engine wants an access key, or does not allow this one", "check CLEF_UPSTREAM_KEY"),
+    404: (
+        "no /v1/systemone at this address",
+        "a llama-server before build 11361 does not have it; or this is another kind of server",
+    ),
+    501: (
+        "the engine's model is not a decision model, or it was asked for images it cannot read",
+        "load a decision model such as Clef-Flash",
+    ),
+}
+
+
+def _error_text(text: str) -> tuple[str, str]:
+    """(type, message) of an error body in any of the shapes that servers of this protocol send."""
+    try:
+        body = json.loads(text)
+    except ValueError:
+        shown = " ".join(text.split())
+        return "", f"it answers with a web page, not JSON: {shown[:80]}" if shown[:1] == "<" else shown
+    if not isinstance(body, Mapping):
+        return "", str(body)
+    inner = body.get("error", body.get("detail", body.get("errors", body)))
+    if isinstance(inner, list):
+        items = [item if isinstance(item, Mapping) else {"msg": item} for item in inner]
+        return "", "; ".join(str(item.get("msg", item.get("message", item))) for item in items)
+    if isinstance(inner, Mapping):
+        kind = inner.get("type", inner.get("error_type", ""))
+        return str(kind), str(inner.get("message", inner.get("error_type", "")))
+    return str(body.get("error_type", "")), str(inner)

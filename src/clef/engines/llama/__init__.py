@@ -1,0 +1,1 @@
+"""A llama.cpp child that answers decisions."""

@@ -1,0 +1,197 @@
+"""Turns everything that can go wrong into one tree, with a code, a status and a hint.
+
+    ClefError
+    ├── InputError          what was given cannot be used; carries every Problem at once
+    │   ├── TooLarge        more bytes or rows than a limit allows
+    │   │   └── TooLong     more tokens than the engine reads in one pass
+    │   └── NotFound        no such run, page or file
+    ├── SettingsError       a CLEF_* value or an option cannot be used
+    └── EngineError         whoever should answer did not
+        ├── Unavailable     not there, or not ready yet: worth another try
+        ├── TimedOut        there, but no answer in time
+        ├── Refused         it answered no: wrong key, not a decision model, cannot do this
+        ├── BadReply        it answered something that is no distribution over what was asked
+        └── Crashed         the child we run died while answering
+
+An error that a user can fix is a ClefError and is shown without a traceback, by one renderer a surface;
+anything else is a bug and keeps its traceback.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+Fault = Literal["input", "upstream", "clef"]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong in what was given, and where."""
+
+    message: str
+    """What is wrong, with the values in quotes."""
+    code: str = "invalid"
+    """A stable name for this kind of problem."""
+    row: int | None = None
+    """Spreadsheet row: the header is row 1, or the first row where there is no header."""
+    line: int | None = None
+    """Text line, counted from 1; None where the source has no lines."""
+    column: str | None = None
+    """Column name, or the path of a field such as `questions[0].answers[1]`."""
+    hint: str | None = None
+    """What to do about it."""
+
+    def to_dict(self) -> dict[str, object]:
+        """The problem as JSON; `row`, `line`, `column` and `hint` are null where they say nothing."""
+        return {
+            "row": self.row,
+            "line": self.line,
+            "column": self.column,
+            "code": self.code,
+            "message": self.message,
+            "hint": self.hint,
+        }
+
+    def __str__(self) -> str:
+        where = []
+        if self.row is not None:
+            where.append(f"row {self.row}")
+        if self.line is not None and self.line != self.row:
+            where.append(f"line {self.line}")
+        if self.column:
+            where.append(self.column)
+        text = f"{', '.join(where)}: {self.message}" if where else self.message
+        return f"{text} ({self.hint})" if self.hint else text
+
+
+class ClefError(Exception):
+    """Anything a user, not a programmer, can do something about."""
+
+    code: ClassVar[str] = "error"
+    status: ClassVar[int] = 500
+    fault: ClassVar[Fault] = "clef"
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def to_dict(self) -> dict[str, object]:
+        """The error as the JSON that every endpoint answers with, under the key `error`."""
+        return {"code": self.code, "message": self.message, "hint": self.hint, "fault": self.fault}
+
+
+class InputError(ClefError):
+    """What was given cannot be used; `problems` lists everything that is wrong with it."""
+
+    code = "invalid_input"
+    status = 400
+    fault: ClassVar[Fault] = "input"
+
+    def __init__(self, message: str, problems: Sequence[Problem] = (), *, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.problems = tuple(problems)
+
+    @classmethod
+    def of(cls, problems: Sequence[Problem], what: str = "the input") -> "InputError":
+        """One error for a list of problems, its message counting them."""
+        if len(problems) == 1:
+            return cls(str(problems[0]), problems, hint=problems[0].hint)
+        return cls(f"{len(problems)} problems in {what}", problems)
+
+    def to_dict(self) -> dict[str, object]:
+        """As `ClefError.to_dict`, with every problem."""
+        return super().to_dict() | {"problems": [problem.to_dict() for problem in self.problems]}
+
+
+class TooLarge(InputError):
+    """More than a limit allows; the message has the limit."""
+
+    code = "too_large"
+    status = 413
+
+
+class TooLong(TooLarge):
+    """A prompt longer than the engine can read in one pass. Permanent: the same input fails again."""
+
+    code = "too_long"
+
+    def __init__(self, tokens: int | None, limit: int | None) -> None:
+        super().__init__(
+            f"too long: {'?' if tokens is None else tokens} of {'?' if limit is None else limit} tokens",
+            hint="shorten the state, or start the engine with a larger context (CLEF_CONTEXT)",
+        )
+        self.tokens = tokens
+        self.limit = limit
+
+    def to_dict(self) -> dict[str, object]:
+        """As `InputError.to_dict`, with both token counts."""
+        return super().to_dict() | {"tokens": self.tokens, "limit": self.limit}
+
+
+class NotFound(InputError):
+    """Nothing is there under this name."""
+
+    code = "not_found"
+    status = 404
+
+
+class SettingsError(ClefError):
+    """A setting cannot be used; the message names it as the user wrote it."""
+
+    code = "settings"
+    status = 500
+    fault: ClassVar[Fault] = "input"
+
+
+class EngineError(ClefError):
+    """Whoever should answer did not; `transient` tells whether the same request may succeed later."""
+
+    code = "engine"
+    status = 502
+    fault: ClassVar[Fault] = "upstream"
+    transient: ClassVar[bool] = False
+
+
+class Unavailable(EngineError):
+    """The engine cannot be reached or is not ready; `retry_after_s` is a guess at when to try again."""
+
+    code = "engine_unavailable"
+    status = 503
+    transient: ClassVar[bool] = True
+
+    def __init__(self, message: str, *, hint: str | None = None, phase: str = "off", retry_after_s: int = 2) -> None:
+        super().__init__(message, hint=hint)
+        self.phase = phase
+        self.retry_after_s = retry_after_s
+
+    def to_dict(self) -> dict[str, object]:
+        """As `ClefError.to_dict`, with the engine's phase."""
+        return super().to_dict() | {"phase": self.phase}
+
+
+class TimedOut(EngineError):
+    """The engine took longer than `CLEF_UPSTREAM_TIMEOUT`."""
+
+    code = "engine_timeout"
+    status = 504
+
+
+class Refused(EngineError):
+    """The engine answered, and the answer is no. The same request will be refused again."""
+
+    code = "engine_refused"
+
+
+class BadReply(EngineError):
+    """The reply is no probability distribution over what was asked, so it is never counted as an answer."""
+
+    code = "bad_reply"
+
+
+class Crashed(EngineError):
+    """The llama.cpp child died while it held this request."""
+
+    code = "engine_crashed"
+    status = 503
+    transient: ClassVar[bool] = True

@@ -1,0 +1,1 @@
+"""Numbers and outcomes in, what people look at out."""

@@ -1,0 +1,1 @@
+"""Examples through an engine, at bounded concurrency."""

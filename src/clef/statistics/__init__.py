@@ -1,0 +1,1 @@
+"""Outcomes in, numbers with intervals out. Pure."""
