@@ -19,7 +19,7 @@ anything else is a bug and keeps its traceback.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 Fault = Literal["input", "upstream", "clef"]
 
@@ -67,9 +67,12 @@ class Problem:
 class ClefError(Exception):
     """Anything a user, not a programmer, can do something about."""
 
-    code: ClassVar[str] = "error"
-    status: ClassVar[int] = 500
-    fault: ClassVar[Fault] = "clef"
+    code: str = "error"
+    """A stable name for this kind of error."""
+    status: int = 500
+    """HTTP status it is answered with."""
+    fault: Fault = "clef"
+    """Whose it is: the input's, the upstream engine's, or clef's own."""
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message)
@@ -86,7 +89,7 @@ class InputError(ClefError):
 
     code = "invalid_input"
     status = 400
-    fault: ClassVar[Fault] = "input"
+    fault = "input"
 
     def __init__(self, message: str, problems: Sequence[Problem] = (), *, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
@@ -116,11 +119,10 @@ class TooLong(TooLarge):
 
     code = "too_long"
 
-    def __init__(self, tokens: int | None, limit: int | None) -> None:
-        super().__init__(
-            f"too long: {'?' if tokens is None else tokens} of {'?' if limit is None else limit} tokens",
-            hint="shorten the state, or start the engine with a larger context (CLEF_CONTEXT)",
-        )
+    def __init__(self, tokens: int | None, limit: int | None, *, hint: str | None = None) -> None:
+        counted = "" if tokens is None or limit is None else f": {tokens} of {limit} tokens"
+        way_out = "shorten the state, or start the engine with a larger context (CLEF_CONTEXT)"
+        super().__init__("too long" + counted, hint=hint or way_out)
         self.tokens = tokens
         self.limit = limit
 
@@ -141,16 +143,17 @@ class SettingsError(ClefError):
 
     code = "settings"
     status = 500
-    fault: ClassVar[Fault] = "input"
+    fault = "input"
 
 
 class EngineError(ClefError):
-    """Whoever should answer did not; `transient` tells whether the same request may succeed later."""
+    """Whoever should answer did not."""
 
     code = "engine"
     status = 502
-    fault: ClassVar[Fault] = "upstream"
-    transient: ClassVar[bool] = False
+    fault = "upstream"
+    transient: bool = False
+    """Whether the same request may succeed later."""
 
 
 class Unavailable(EngineError):
@@ -158,7 +161,7 @@ class Unavailable(EngineError):
 
     code = "engine_unavailable"
     status = 503
-    transient: ClassVar[bool] = True
+    transient = True
 
     def __init__(self, message: str, *, hint: str | None = None, phase: str = "off", retry_after_s: int = 2) -> None:
         super().__init__(message, hint=hint)
@@ -194,4 +197,4 @@ class Crashed(EngineError):
 
     code = "engine_crashed"
     status = 503
-    transient: ClassVar[bool] = True
+    transient = True

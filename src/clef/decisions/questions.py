@@ -6,6 +6,8 @@ noul are *text*: a string, or a JSON object or array. A constructor refuses what
 `problems_in` adds what a person certainly did not mean, such as a single option.
 """
 
+from __future__ import annotations  # the aliases below are strings until read by a type checker
+
 import json
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,8 +17,9 @@ from typing import Any, ClassVar, Literal, TypeAlias
 from clef.errors import InputError, Problem
 
 QuestionType = Literal["choice", "noul", "score"]
-Json: TypeAlias = "str | int | float | bool | None | Sequence[Json] | Mapping[str, Json]"
-Text: TypeAlias = "str | Sequence[Json] | Mapping[str, Json]"
+Text: TypeAlias = str | Sequence[Any] | Mapping[str, Any]
+"""A string, or a JSON object or array."""
+Json: TypeAlias = Text | int | float | bool | None
 
 MAX_OPTIONS = 255
 """Options a choice may have: the limit of Clef and of TypeSafe's API."""

@@ -1,0 +1,47 @@
+"""Turns a command line into a command: parses, calls, renders; `clef` alone serves the page."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from clef import __version__
+from clef.cli import serve as serving
+from clef.errors import ClefError
+
+app = typer.Typer(
+    name="clef",
+    help="Put a decision model to work on your own machine: ask, measure, trust, serve.",
+    no_args_is_help=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("serve")(serving.serve)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"clef {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    if context.invoked_subcommand is None:
+        serving.serve()
+
+
+def main() -> None:
+    """Run the command line; what a person can fix is shown without a traceback and exits with 2."""
+    try:
+        app()
+    except ClefError as error:
+        typer.secho(f"clef: {error.message}", fg="red", err=True)
+        if error.hint:
+            typer.echo(f"      {error.hint}", err=True)
+        sys.exit(2)

@@ -1,0 +1,85 @@
+"""Turns options into settings and serves the page and the API until Ctrl+C."""
+
+import inspect
+import ipaddress
+import socket
+from pathlib import Path
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+import typer
+from pydantic import SecretStr
+from pydantic.fields import FieldInfo
+
+from clef.errors import SettingsError
+from clef.settings import Settings, load_settings
+
+GRACE_S = 3
+"""Seconds that open requests get when clef is stopped; a second Ctrl+C ends it at once."""
+
+
+def serve(**options: Any) -> None:
+    """Serve the page and the API until Ctrl+C."""
+    settings = load_settings(**options)
+    listener = listen(settings.host, settings.port)
+    host, port = listener.getsockname()[:2]
+    typer.echo(f"clef is at http://{f'[{host}]' if ':' in host else host}:{port}   (Ctrl+C stops it)")
+    run(settings, listener)
+
+
+def run(settings: Settings, listener: socket.socket) -> None:
+    """Serve on a listening socket. Ctrl+C and SIGTERM end it, the engine with it."""
+    import uvicorn
+
+    from clef.web.app import create_app
+
+    config = uvicorn.Config(
+        create_app(settings), log_level="warning", access_log=False, timeout_graceful_shutdown=GRACE_S, lifespan="on"
+    )
+    uvicorn.Server(config).run(sockets=[listener])
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket. Raises SettingsError where the address is not this machine's alone, or the port is taken."""
+    try:
+        address = ipaddress.ip_address("127.0.0.1" if host == "localhost" else host)
+    except ValueError:
+        raise SettingsError(f'CLEF_HOST: "{host}" is not an address', hint="use 127.0.0.1 or ::1") from None
+    if not address.is_loopback:
+        message = f"CLEF_HOST: {host} would let others on the network use clef, which has no access keys yet"
+        raise SettingsError(
+            message, hint="use 127.0.0.1, and an SSH tunnel (ssh -L 8000:127.0.0.1:8000) from elsewhere"
+        )
+    family = socket.AF_INET6 if address.version == 6 else socket.AF_INET
+    try:
+        return socket.create_server((str(address), port), family=family, backlog=2048)
+    except OSError as error:
+        hint = "is clef running already? another port: --port 8001, or --port 0 for any free one"
+        raise SettingsError(f"port {port} cannot be used: {error.strerror}", hint=hint) from error
+
+
+def _option(name: str, field: FieldInfo) -> inspect.Parameter:
+    """The command-line option of a setting: its name with dashes, its docstring as help; unset means not given."""
+    default = (
+        "" if field.default in (None, ()) or isinstance(field.default, SecretStr) else f" [default: {field.default}]"
+    )
+    flags = [f"--{name.replace('_', '-')}"]
+    if field.annotation is bool:
+        flags = [f"{flags[0]}/--no-{flags[0][2:]}"]
+    option = typer.Option(*flags, help=f"{field.description}{default}", show_default=False)
+    annotation = Annotated[_plain(field.annotation) | None, option]  # type: ignore[valid-type]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+
+
+def _plain(annotation: Any) -> Any:
+    """The type as the command line takes it: keys and lists are written as text."""
+    if get_origin(annotation) in (Union, UnionType):
+        annotation = next(kind for kind in get_args(annotation) if kind is not type(None))
+    if get_origin(annotation) is Literal or annotation in (bool, int, float, str, Path):
+        return annotation
+    return str
+
+
+_options = [_option(name, field) for name, field in Settings.model_fields.items()]
+serve.__signature__ = inspect.Signature(_options)  # type: ignore[attr-defined]
+serve.__annotations__ = {option.name: option.annotation for option in _options}

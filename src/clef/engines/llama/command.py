@@ -1,0 +1,156 @@
+"""Turns Settings into the llama-server to run: its program, its argument list, its environment and its address.
+
+Invariants: an argument list, never a shell; the access key is in the environment and in no argument; CLEF_LLAMA_ARGS
+come last and win; what cannot work is refused here, in words, before anything is started.
+"""
+
+import os
+import secrets
+import shutil
+import socket
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from clef.engines.llama.modelfile import check_model
+from clef.errors import SettingsError
+from clef.settings import Settings
+
+Origin = Literal["CLEF_LLAMA_SERVER", "PATH", "the default place", "the xllamacpp wheel"]
+
+DEFAULT_PLACE = "~/src/llama.cpp/build/bin/llama-server"
+"""Where the set-up guide builds it."""
+HOST_PROGRAM = Path(__file__).with_name("host.py")
+LOOPBACK = "127.0.0.1"
+HTTP_THREADS = "64"
+"""A kept-alive connection holds one of the server's threads; with its usual 5 a sixth client waits 5 s for one."""
+VERBOSITY = "4"
+"""The lowest at which llama.cpp says how many layers went to the GPU; none of its lines has request text. From 5 on
+they do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A llama-server that can be run."""
+
+    argv: tuple[str, ...]
+    """The program and, for the wheel, the script it runs."""
+    origin: Origin
+    """Why this one."""
+
+    @property
+    def shown(self) -> str:
+        """How a person is told which one it is."""
+        return f"{self.argv[-1]} (from {self.origin})"
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One start of a llama-server."""
+
+    program: Program
+    arguments: tuple[str, ...]
+    address: str
+    """Where it will listen."""
+    key: str = field(repr=False)
+    """Access key of this one start."""
+
+    @property
+    def argv(self) -> tuple[str, ...]:
+        """Everything after the shell's prompt; has no secret."""
+        return (*self.program.argv, *self.arguments)
+
+    @property
+    def env(self) -> dict[str, str]:
+        """Our environment with the key. Proxies stay in it: the child may download with them."""
+        return os.environ | {"LLAMA_API_KEY": self.key}
+
+
+def find_program(settings: Settings) -> Program:
+    """The llama-server to run: the one that is set, on PATH, in the default place, or inside the wheel.
+
+    Raises SettingsError when the one that is set cannot be run.
+    """
+    if settings.llama_server is not None:
+        return Program((_runnable(settings.llama_server),), "CLEF_LLAMA_SERVER")
+    on_path = shutil.which("llama-server")
+    if on_path:
+        return Program((str(Path(on_path).resolve()),), "PATH")
+    built = Path(DEFAULT_PLACE).expanduser()
+    if os.access(built, os.X_OK):
+        return Program((str(built),), "the default place")
+    # By path and with -P: as a module it would import clef's own packages first.
+    return Program((sys.executable, "-P", str(HOST_PROGRAM)), "the xllamacpp wheel")
+
+
+def plan(settings: Settings) -> Command:
+    """One start with a fresh key and port. Raises SettingsError naming the setting that cannot be used.
+
+    Reads the model file's header, so call it off the event loop.
+    """
+    if not settings.manage_server:
+        raise SettingsError("CLEF_MANAGE_SERVER=0 forbids starting llama.cpp", hint="set CLEF_UPSTREAM to a server")
+    if not settings.model:
+        raise SettingsError("llama.cpp needs a model", hint="give --model PATH.gguf or set CLEF_MODEL")
+    extra, key = _take(settings.llama_args, ("--api-key",))
+    host = _last(extra, ("--host",)) or LOOPBACK
+    port = _port(_last(extra, ("--port",)), host)
+    context = str(settings.context)
+    model = check_model(settings.model)
+    arguments = (
+        # The alias is what answers and exports name; without it the wheel gives the whole path. It splits at commas.
+        *("-m", str(model), "--alias", model.name.replace(",", "_")),
+        *("--host", host, "--port", str(port), "--threads-http", HTTP_THREADS),
+        *("-c", context, "-b", context, "-ub", context, "-np", "1"),
+        *("--no-mmproj", "-lv", VERBOSITY),
+        *extra,
+    )
+    reachable = LOOPBACK if host == "0.0.0.0" else host
+    return Command(find_program(settings), arguments, f"http://{reachable}:{port}", key or secrets.token_urlsafe(24))
+
+
+def _runnable(path: Path) -> str:
+    path = path.expanduser()
+    if path.is_dir():
+        path /= "llama-server"
+    if not path.is_file():
+        raise SettingsError(f'CLEF_LLAMA_SERVER: there is no file "{path}"', hint="give the path of llama-server")
+    if not os.access(path, os.X_OK):
+        raise SettingsError(f'CLEF_LLAMA_SERVER: "{path}" is not executable', hint=f'run: chmod +x "{path}"')
+    return str(path.resolve())
+
+
+def _take(arguments: Sequence[str], names: Sequence[str]) -> tuple[tuple[str, ...], str | None]:
+    """The arguments without an option and its value, and the last value it had."""
+    left: list[str] = []
+    value = None
+    given = iter(arguments)
+    for argument in given:
+        if argument in names:
+            value = next(given, None)
+        else:
+            left.append(argument)
+    return tuple(left), value
+
+
+def _last(arguments: Sequence[str], names: Sequence[str]) -> str | None:
+    return _take(arguments, names)[1]
+
+
+def _port(wanted: str | None, host: str) -> int:
+    """The port that is asked for, or a free one. Raises SettingsError when it is taken or is no port."""
+    if wanted is not None and not (wanted.isdecimal() and int(wanted) <= 65535):
+        raise SettingsError(f'CLEF_LLAMA_ARGS: --port "{wanted}" is not a port')
+    with socket.socket() as probe:
+        # As the server does: a port that only waits for old connections to time out is free.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, int(wanted or 0)))
+        except OSError as error:
+            raise SettingsError(
+                f"CLEF_LLAMA_ARGS: {host}:{wanted or 0} cannot be used: {error.strerror}",
+                hint="leave --port out to get a free one, or stop what uses it",
+            ) from error
+        return int(probe.getsockname()[1])

@@ -1,0 +1,90 @@
+"""Turns every error into the one JSON body that all endpoints answer with: `{"error": {code, message, hint, …}}`."""
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from clef.errors import ClefError, InputError, Problem, TooLarge, Unavailable
+from clef.settings import Settings
+
+log = logging.getLogger("clef")
+
+
+class Json(Response):
+    """A JSON response; refuses NaN and infinity by writing them as null."""
+
+    media_type = "application/json"
+
+    def render(self, content: Any) -> bytes:
+        """Bytes of the content."""
+        return orjson.dumps(content)
+
+
+class HttpError(ClefError):
+    """An error that the HTTP layer found: no such page, a method that is not there."""
+
+    code = "http"
+    fault = "input"
+
+    def __init__(self, message: str, status: int) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class Bug(ClefError):
+    """A fault of clef itself; the traceback is in the terminal."""
+
+    code = "bug"
+    status = 500
+
+
+def respond(error: ClefError) -> Json:
+    """The response for an error, with Retry-After where another try may help."""
+    headers = {"Retry-After": str(error.retry_after_s)} if isinstance(error, Unavailable) else None
+    return Json({"error": error.to_dict()}, status_code=error.status, headers=headers)
+
+
+def install(app: FastAPI, settings: Settings) -> None:
+    """Make every error of an app come out in the one shape."""
+
+    async def clef_error(request: Request, error: Exception) -> Response:
+        assert isinstance(error, ClefError)
+        return respond(error)
+
+    async def invalid(request: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)
+        return respond(InputError.of([_problem(item) for item in error.errors()], "the request"))
+
+    async def http_error(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        if error.status_code == TooLarge.status:
+            return respond(too_large(settings.max_body))
+        messages = {404: f"no page {request.url.path}", 405: f"{request.method} is not possible here"}
+        return respond(HttpError(messages.get(error.status_code, str(error.detail)), error.status_code))
+
+    async def bug(request: Request, error: Exception) -> Response:
+        return respond(Bug("clef itself failed; the terminal it runs in shows where", hint="please report it"))
+
+    app.add_exception_handler(ClefError, clef_error)
+    app.add_exception_handler(RequestValidationError, invalid)
+    app.add_exception_handler(HTTPException, http_error)
+    app.add_exception_handler(Exception, bug)
+
+
+def too_large(limit: int) -> TooLarge:
+    """The error for a body over the limit."""
+    return TooLarge(
+        f"more than {limit / 1e6:g} MB, which is the limit of one request", hint="raise CLEF_MAX_BODY, or send less"
+    )
+
+
+def _problem(item: Mapping[str, Any]) -> Problem:
+    path = ".".join(str(part) for part in item["loc"][1:])
+    return Problem(str(item["msg"]), str(item["type"]), column=path or None)

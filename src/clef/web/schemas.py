@@ -1,0 +1,136 @@
+"""The shapes of the API, for its documentation; `predict.py` and `decisions.questions` do the checking.
+
+They check by hand because every problem has to be found at once and named in a person's words.
+"""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Shape(BaseModel):
+    """Base of every documented shape: a field's docstring is its description."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+
+class AnswerOption(Shape):
+    """One allowed answer with what it means."""
+
+    answer: str
+    description: str | dict[str, Any] | list[Any] | None = None
+    """What the option means, for the model."""
+
+
+class QuestionIn(Shape):
+    """One question."""
+
+    question: str | dict[str, Any] | list[Any]
+    """What is asked."""
+    type: Literal["choice", "noul", "score"] = "choice"
+    answers: list[str | AnswerOption] | None = Field(default=None, max_length=255)
+    """Allowed answers of a choice, 2 to 255."""
+    true: str | dict[str, Any] | list[Any] | None = None
+    """What yes means, for a noul."""
+    false: str | dict[str, Any] | list[Any] | None = None
+    """What no means, for a noul."""
+    levels: list[str | dict[str, Any] | list[Any]] | None = None
+    """Levels of a score, lowest first, 2 to 10."""
+
+
+class PredictRequest(Shape):
+    """A state and the questions to decide about it, together."""
+
+    state: str | dict[str, Any] | list[Any]
+    questions: list[QuestionIn] = Field(min_length=1)
+
+
+class AnswerOut(Shape):
+    """One allowed answer and its probability."""
+
+    answer: str
+    probability: float
+
+
+class Result(Shape):
+    """What was decided about one question."""
+
+    question: str
+    position: int
+    """Place of the question in the request, from 0."""
+    type: Literal["choice", "noul", "score"]
+    prediction: str
+    """The most probable answer: an option, yes or no, or a level."""
+    confidence: float | None
+    """TypeSafe's confidence, recomputed; null for a noul, which has none. Not a probability."""
+    probability: float
+    """Top probability: that of the prediction."""
+    margin: float
+    """Top probability less the next one; for a noul its distance from a half, doubled."""
+    entropy: float
+    """In nats."""
+    tie: bool
+    """Whether two answers share the top probability."""
+    answers: list[AnswerOut]
+    """Every allowed answer, most probable first."""
+    score: float | None = None
+    """Expected level from 0, for a score."""
+    level: int | None = None
+    """Most likely level from 0, for a score."""
+    levels: list[str] | None = None
+    """The levels in order, for a score."""
+
+
+class PredictResponse(Shape):
+    """Results, most confident first; a noul ranks by its distance from a half."""
+
+    results: list[Result]
+    model: str
+    engine: Literal["builtin", "upstream", "llama"]
+    shape: Literal["isolated", "joint"]
+    """Whether the question was asked alone or the questions in one prompt."""
+    input_tokens: int | None
+    elapsed_ms: float
+
+
+class Health(Shape):
+    """Whether a decision asked now would be answered, and by whom."""
+
+    reachable: bool
+    engine: Literal["builtin", "upstream", "llama"]
+    phase: Literal["off", "starting", "loading", "ready", "failed"]
+    model: str | None
+    address: str | None
+    max_tokens: int | None
+    message: str | None
+    hint: str | None
+    version: str
+    """Of clef."""
+
+
+class ProblemOut(Shape):
+    """One thing that is wrong, and where."""
+
+    row: int | None
+    """Spreadsheet row: header = 1."""
+    line: int | None
+    column: str | None
+    code: str
+    message: str
+    hint: str | None
+
+
+class ErrorBody(Shape):
+    """What went wrong, whose fault it is, and what to do."""
+
+    code: str
+    message: str
+    hint: str | None
+    fault: Literal["input", "upstream", "clef"]
+    problems: list[ProblemOut] | None = None
+
+
+class ErrorResponse(Shape):
+    """The body of every error."""
+
+    error: ErrorBody

@@ -1,0 +1,63 @@
+"""The built-in model: answers at once, says what it is, and refuses what it would not read."""
+
+import pytest
+
+from clef.decisions.examples import Request
+from clef.decisions.questions import Choice, Noul, Option, Score
+from clef.engines.builtin import BuiltinEngine
+from clef.errors import TooLong
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_it_answers_all_three_types_in_the_users_order() -> None:
+    questions = (
+        Choice("Which team?", [Option("technical", "bugs, logins"), Option("billing", "charges, refunds")]),
+        Noul("Does the customer want money back?"),
+        Score("How urgent?", ["can wait", "this week", "right now"]),
+    )
+    reply = await BuiltinEngine().decide(Request("I was charged twice, refund me", questions))
+    assert [answer.names for answer in reply.answers] == [question.answers for question in questions]
+    for answer in reply.answers:
+        assert sum(answer.probabilities) == pytest.approx(1)
+    assert reply.answers[0].prediction == "billing"
+    assert reply.input_tokens
+
+
+async def test_noul_is_the_probability_of_true_whatever_order_the_model_lists() -> None:
+    from sparrow_decider import Decider
+
+    question = {"type": "noul", "instructions": "Is the customer angry?"}
+    expected = Decider.load().ask("I am furious", {"q": question})["q"]["noul"]
+    reply = await BuiltinEngine().decide(Request("I am furious", (Noul("Is the customer angry?"),)))
+    assert reply.answers[0].probabilities[0] == pytest.approx(expected, abs=1e-4)
+
+
+async def test_json_states_are_read() -> None:
+    reply = await BuiltinEngine().decide(Request({"subject": "refund"}, (Noul("Is it about money?"),)))
+    assert 0 <= reply.answers[0].probabilities[0] <= 1
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        Request("word " * 600, (Noul("True?"),)),
+        Request("short", (Noul("word " * 600),)),
+        Request("short", (Choice("?", ["a", Option("b", "word " * 600)]),)),
+    ],
+)
+async def test_a_text_it_would_cut_is_refused_with_both_numbers(request_: Request) -> None:
+    with pytest.raises(TooLong) as caught:
+        await BuiltinEngine().decide(request_)
+    assert caught.value.limit == 512
+    assert caught.value.tokens is not None
+    assert caught.value.tokens >= 600
+    assert await BuiltinEngine().count_tokens(request_) == caught.value.tokens
+
+
+async def test_it_says_what_it_is() -> None:
+    facts = await BuiltinEngine().facts()
+    assert facts.kind == "builtin"
+    assert facts.reachable
+    assert "2 MB" in str(facts.message)
+    assert "yes/no" in str(facts.message)

@@ -1,0 +1,164 @@
+"""Talking to a server: what it may do wrong, and what a person is told."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+
+import pytest
+from aiohttp import web
+
+from clef.decisions.examples import Request
+from clef.decisions.questions import Choice, Noul, Score
+from clef.engines.upstream import UpstreamEngine
+from clef.errors import BadReply, ClefError, Refused, TimedOut, TooLong, Unavailable
+from tests.fakes.system_one import SystemOne
+
+pytestmark = pytest.mark.anyio
+ASKED = Request("text", (Choice("Which?", ["b", "a"]), Noul("True?"), Score("How much?", ["low", "high"])))
+
+
+@pytest.fixture
+async def engine(server: SystemOne) -> AsyncIterator[UpstreamEngine]:
+    opened = UpstreamEngine(server.address, timeout_s=5)
+    yield opened
+    await opened.close()
+
+
+def replies(server: SystemOne, status: int, text: str, content_type: str = "application/json") -> None:
+    async def handler(server: SystemOne, body: dict[str, object]) -> web.StreamResponse:
+        return web.Response(status=status, text=text, content_type=content_type)
+
+    server.handler = handler
+
+
+async def test_all_three_types_in_one_request(engine: UpstreamEngine, server: SystemOne) -> None:
+    reply = await engine.decide(ASKED)
+    assert [answer.prediction for answer in reply.answers] == ["b", "yes", "low"]
+    assert reply.model == "fake.gguf"
+    assert list(server.bodies[0]["questions"]) == ["q1", "q2", "q3"]
+
+
+async def test_confidence_is_recomputed(engine: UpstreamEngine) -> None:
+    assert (await engine.decide(ASKED)).answers[0].confidence == pytest.approx(0.2)
+
+
+async def test_ready_means_a_decision_was_answered(engine: UpstreamEngine, server: SystemOne) -> None:
+    facts = await engine.probe()
+    assert (facts.phase, facts.model, facts.max_tokens) == ("ready", "fake.gguf", 4096)
+    assert len(server.bodies) == 1
+
+
+async def test_a_chat_model_with_green_health_is_not_ready(engine: UpstreamEngine, server: SystemOne) -> None:
+    replies(server, 501, '{"error":{"message":"not a decision model","type":"not_supported_error"}}')
+    for facts in (await engine.probe(), await engine.facts()):
+        assert facts.phase in ("failed", "off")
+        assert "decision model" in str(facts.message)
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "hint"),
+    [
+        (404, "no /v1/systemone", "11361"),
+        (501, "not a decision model", "Clef-Flash"),
+        (401, "access key", "CLEF_UPSTREAM_KEY"),
+    ],
+)
+async def test_each_refusal_has_its_own_words_and_remedy(
+    engine: UpstreamEngine, server: SystemOne, status: int, said: str, hint: str
+) -> None:
+    replies(server, status, "{}")
+    with pytest.raises(Refused) as caught:
+        await engine.decide(ASKED)
+    assert said in caught.value.message
+    assert hint in str(caught.value.hint)
+
+
+async def test_a_loading_server_is_loading(engine: UpstreamEngine, server: SystemOne) -> None:
+    server.health_status = 503
+    assert (await engine.facts()).phase == "loading"
+    replies(server, 503, '{"error":{"message":"Loading model","type":"unavailable_error"}}')
+    with pytest.raises(Unavailable) as caught:
+        await engine.decide(ASKED)
+    assert caught.value.transient
+    assert caught.value.phase == "loading"
+
+
+async def test_a_prompt_that_is_too_long_is_permanent_though_the_server_says_500(
+    engine: UpstreamEngine, server: SystemOne
+) -> None:
+    message = "input (900 tokens) is too large to process. increase the physical batch size (current batch size: 512)"
+    replies(server, 500, json.dumps({"error": {"code": 500, "message": message, "type": "server_error"}}))
+    with pytest.raises(TooLong) as caught:
+        await engine.decide(ASKED)
+    assert (caught.value.tokens, caught.value.limit) == (900, 512)
+
+
+@pytest.mark.parametrize(
+    ("status", "text", "kind"),
+    [
+        (200, "<html>hello</html>", BadReply),
+        (502, "<html>bad gateway</html>", Refused),
+        (200, "", BadReply),
+        (200, '{"answers":{"q1":{"type":"choice","choice":"b","probabilities":{"b":NaN,"a":NaN}}}}', BadReply),
+        (200, "[]", BadReply),
+    ],
+)
+async def test_an_answer_that_is_none_is_an_error_in_words(
+    engine: UpstreamEngine, server: SystemOne, status: int, text: str, kind: type[ClefError]
+) -> None:
+    replies(server, status, text)
+    with pytest.raises(kind) as caught:
+        await engine.decide(ASKED)
+    assert caught.value.message
+
+
+async def test_nobody_there(nobody: str) -> None:
+    engine = UpstreamEngine(nobody)
+    facts = await engine.facts()
+    assert facts.phase == "off"
+    assert "CLEF_UPSTREAM" in str(facts.hint)
+    with pytest.raises(Unavailable):
+        await engine.decide(ASKED)
+    await engine.close()
+
+
+async def test_slow_is_a_time_out_that_names_the_setting(server: SystemOne) -> None:
+    async def never(server: SystemOne, body: dict[str, object]) -> web.StreamResponse:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    server.handler = never
+    engine = UpstreamEngine(server.address, timeout_s=0.2)
+    with pytest.raises(TimedOut) as caught:
+        await engine.decide(ASKED)
+    assert "CLEF_UPSTREAM_TIMEOUT" in str(caught.value.hint)
+    await engine.close()
+
+
+async def test_a_server_that_hangs_up_is_unavailable() -> None:
+    async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(hang_up, "127.0.0.1", 0) as listening:
+        engine = UpstreamEngine(f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}")
+        with pytest.raises(Unavailable):
+            await engine.decide(ASKED)
+        await engine.close()
+
+
+async def test_the_key_goes_out_as_bearer_and_is_shown_nowhere(server: SystemOne) -> None:
+    engine = UpstreamEngine(server.address, key="secret-key", model="clef-flash")
+    await engine.decide(ASKED)
+    assert server.headers[0]["Authorization"] == "Bearer secret-key"
+    assert server.bodies[0]["model"] == "clef-flash"
+    assert "secret-key" not in repr(await engine.facts())
+    await engine.close()
+
+
+async def test_no_proxy_stands_before_a_loopback_address(server: SystemOne, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    engine = UpstreamEngine(server.address)
+    assert (await engine.probe()).phase == "ready"
+    await engine.close()
