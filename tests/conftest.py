@@ -1,6 +1,7 @@
 """What every test shares: settings that nothing outside the test can change."""
 
 import os
+
 import pytest
 
 

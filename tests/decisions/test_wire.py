@@ -1,6 +1,7 @@
 """The wire: what goes upstream, what comes back, and every way in which a reply can be no answer."""
 
 import copy
+import json
 from typing import Any
 
 import pytest
@@ -215,10 +216,10 @@ def test_every_servers_error_becomes_ours(status: int, text: str, kind: type[Eng
 def test_too_long_is_permanent_and_has_both_numbers_whatever_the_status(
     status: int, message: str, numbers: tuple[int, int]
 ) -> None:
-    error = read_error(status, '{"error":{"code":%d,"message":"%s","type":"server_error"}}' % (status, message))
+    error = read_error(status, json.dumps({"error": {"code": status, "message": message, "type": "server_error"}}))
     assert isinstance(error, TooLong)
     assert (error.tokens, error.limit) == numbers
-    assert "%d of %d" % numbers in error.message
+    assert f"{numbers[0]} of {numbers[1]}" in error.message
 
 
 def test_too_long_without_numbers_is_still_permanent() -> None:

@@ -15,7 +15,9 @@ from clef.engines.engine import Engine
 from clef.errors import ClefError, Crashed, EngineError, InputError, Unavailable
 
 ATTEMPTS = 5
-"""Tries of one request while the engine is away or busy; 0.25, 0.5, 1 and 2 s lie between them."""
+"""Tries of one request while the engine is away or busy."""
+PAUSE_S = 0.25
+"""Pause before the second try; each further one is twice as long."""
 CRASHES = 2
 """An input that kills the engine this often is marked and skipped."""
 WAITING_PHASES = ("starting", "loading")
@@ -71,5 +73,5 @@ async def _decide(example: Example, engine: Engine) -> Reply:
             away += error.phase not in WAITING_PHASES
             if away == ATTEMPTS or error.phase == "failed":
                 raise
-            pause_s = error.retry_after_s if error.phase in WAITING_PHASES else 0.25 * 2 ** (away - 1)
+            pause_s = error.retry_after_s if error.phase in WAITING_PHASES else PAUSE_S * 2 ** (away - 1)
             await asyncio.sleep(pause_s)

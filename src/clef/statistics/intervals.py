@@ -41,4 +41,6 @@ def wilson(correct: int, count: int, level: float = LEVEL) -> tuple[float, float
     centre = share + z * z / (2 * count)
     spread = z * math.sqrt(share * (1 - share) / count + z * z / (4 * count * count))
     scale = 1 + z * z / count
-    return max(0.0, (centre - spread) / scale), min(1.0, (centre + spread) / scale)
+    low = (centre - spread) / scale if correct else 0.0  # exactly 0 and 1 there, but for rounding
+    high = (centre + spread) / scale if correct < count else 1.0
+    return max(0.0, low), min(1.0, high)
