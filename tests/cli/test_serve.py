@@ -1,0 +1,92 @@
+"""`clef` as a person starts and stops it."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from clef.settings import Settings
+
+COMMAND = [sys.executable, "-m", "clef"]
+
+
+@contextmanager
+def started(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    command = [*COMMAND, *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            address = re.search(r"http://\S+", process.stdout.readline())
+            assert address is not None
+            yield process, address[0]
+        finally:
+            if process.poll() is None:
+                process.kill()
+
+
+def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [*COMMAND, *arguments]
+    return subprocess.run(
+        command, env={**os.environ, **environment}, capture_output=True, text=True, timeout=30, check=False
+    )
+
+
+@pytest.mark.parametrize("arguments", [("serve",), ()])
+def test_it_says_where_it_is_and_serves_the_page(arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLEF_PORT", "0")
+    monkeypatch.setenv("CLEF_ENGINE", "builtin")
+    with started(*arguments) as (_, address), urllib.request.urlopen(address, timeout=10) as page:
+        text = page.read().decode()
+        assert "<title>" in text
+        assert "2 MB" in text
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_and_term_end_it_without_a_traceback(number: signal.Signals) -> None:
+    with started("serve", "--port", "0", "--engine", "builtin") as (process, address):
+        urllib.request.urlopen(f"{address}/api/health", timeout=10).close()
+        process.send_signal(number)
+        _, errors = process.communicate(timeout=10)
+        assert process.returncode in (0, 128 + number, -number)
+        assert errors == ""
+
+
+def test_a_port_that_is_taken_is_named_with_the_way_out() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        result = run("serve", "--port", str(taken.getsockname()[1]))
+    assert result.returncode == 2
+    assert "cannot be used" in result.stderr
+    assert "--port" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "192.168.1.5", "::", "example.com"])
+def test_it_does_not_open_itself_to_the_network(host: str) -> None:
+    result = run("serve", "--host", host, "--port", "0")
+    assert result.returncode == 2
+    assert "CLEF_HOST" in result.stderr
+
+
+def test_settings_that_cannot_be_used_are_all_named() -> None:
+    result = run("serve", CLEF_PORT="eighty", CLEF_CONTEXT="9")
+    assert result.returncode == 2
+    assert "CLEF_PORT" in result.stderr
+    assert "CLEF_CONTEXT" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_every_setting_is_an_option_with_its_help() -> None:
+    text = run("serve", "--help", COLUMNS="200").stdout
+    for name in Settings.model_fields:
+        assert f"--{name.replace('_', '-')}" in text
+
+
+def test_version() -> None:
+    assert re.fullmatch(r"clef \d+\.\d+\.\d+\n", run("--version").stdout)
