@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.tiny import write_clef
+from tests.tiny.models import write_clef
 
 DEADLINE_S = 60
 

@@ -10,6 +10,7 @@
         ├── Unavailable     not there, or not ready yet: worth another try
         ├── TimedOut        there, but no answer in time
         ├── Refused         it answered no: wrong key, not a decision model, cannot do this
+        │   └── Rejected    it answered that this input cannot be decided: too many options for its model
         ├── BadReply        it answered something that is no distribution over what was asked
         └── Crashed         the child we run died while answering
 
@@ -89,7 +90,7 @@ class InputError(ClefError):
 
     code = "invalid_input"
     status = 400
-    fault = "input"
+    fault: Fault = "input"
 
     def __init__(self, message: str, problems: Sequence[Problem] = (), *, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
@@ -143,7 +144,7 @@ class SettingsError(ClefError):
 
     code = "settings"
     status = 500
-    fault = "input"
+    fault: Fault = "input"
 
 
 class EngineError(ClefError):
@@ -151,7 +152,7 @@ class EngineError(ClefError):
 
     code = "engine"
     status = 502
-    fault = "upstream"
+    fault: Fault = "upstream"
     transient: bool = False
     """Whether the same request may succeed later."""
 
@@ -184,6 +185,14 @@ class Refused(EngineError):
     """The engine answered, and the answer is no. The same request will be refused again."""
 
     code = "engine_refused"
+
+
+class Rejected(Refused):
+    """The engine works, and says that this input is not one it can decide."""
+
+    code = "engine_rejected"
+    status = 400
+    fault: Fault = "input"
 
 
 class BadReply(EngineError):

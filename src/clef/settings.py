@@ -55,6 +55,9 @@ class Settings(BaseSettings):
     """Seconds a llama.cpp may take from its start until it answers a decision."""
     context: Annotated[int, Field(ge=256)] = 4096
     """Tokens that one request may have: state and questions together. More needs more memory."""
+    questions: Literal["joint", "isolated"] = "joint"
+    """How /v1/systemone asks the questions of one request: in one prompt (fewer tokens, and each may move the others)
+    or each in a request of its own."""
     eval_concurrency: Annotated[int, Field(ge=1, le=256)] = 4
     """Requests of an evaluation that are under way at the same time."""
     max_body: Annotated[int, Field(ge=1024)] = 200_000_000
@@ -74,6 +77,10 @@ class Settings(BaseSettings):
         if not address.startswith(("http://", "https://")):
             raise ValueError("write it with http:// or https://")
         return address
+
+
+SECRETS = frozenset({"upstream_key"})
+"""Settings that are read from the environment only."""
 
 
 def load_settings(**options: Any) -> Settings:

@@ -9,7 +9,7 @@ import pytest
 from clef.decisions.examples import Request
 from clef.decisions.questions import Choice, Noul, Option, Score
 from clef.decisions.wire import decode, encode, read_error
-from clef.errors import BadReply, EngineError, Refused, TimedOut, TooLong, Unavailable
+from clef.errors import BadReply, EngineError, Refused, Rejected, TimedOut, TooLong, Unavailable
 
 REQUEST = Request(
     {"ticket": "I was charged twice"},
@@ -180,12 +180,12 @@ def test_a_body_that_is_no_reply_is_a_bad_reply(body: Any) -> None:
         (
             400,
             '{"error":{"message":"too many options (53)","type":"invalid_request_error"}}',
-            Refused,
+            Rejected,
             "too many options (53)",
         ),
-        (422, '{"detail":[{"loc":["body"],"msg":"field required","type":"missing"}]}', Refused, "field required"),
-        (400, '{"detail":"more than 255 options"}', Refused, "more than 255 options"),
-        (400, '{"success":false,"errors":[{"code":5006,"message":"no questions"}]}', Refused, "no questions"),
+        (422, '{"detail":[{"loc":["body"],"msg":"field required","type":"missing"}]}', Rejected, "field required"),
+        (400, '{"detail":"more than 255 options"}', Rejected, "more than 255 options"),
+        (400, '{"success":false,"errors":[{"code":5006,"message":"no questions"}]}', Rejected, "no questions"),
         (500, '{"error":{"message":"scores are not finite"}}', Refused, "not finite"),
         (502, "<html><body><h1>Bad Gateway</h1></body></html>", Refused, "web page"),
         (500, '"down"', Refused, "down"),

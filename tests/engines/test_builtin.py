@@ -55,6 +55,14 @@ async def test_a_text_it_would_cut_is_refused_with_both_numbers(request_: Reques
     assert await BuiltinEngine().count_tokens(request_) == caught.value.tokens
 
 
+async def test_what_it_says_of_its_weights_is_true_of_them() -> None:
+    from sparrow_decider import Decider
+
+    decider = Decider.load()
+    facts = await BuiltinEngine().facts()
+    assert (facts.model, facts.max_tokens) == (decider.name, decider.static.max_len)
+
+
 async def test_it_says_what_it_is() -> None:
     facts = await BuiltinEngine().facts()
     assert facts.kind == "builtin"

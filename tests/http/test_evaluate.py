@@ -4,6 +4,7 @@ import asyncio
 import json
 import socket
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -77,6 +78,16 @@ def test_a_body_that_is_no_table_is_400_in_words(client: TestClient, body: bytes
 
 def test_an_upload_over_the_limit_is_413_with_the_limit(client_of: Client) -> None:
     response = client_of(max_body=2000).post("/api/evaluate", content=TABLE.encode() * 100, headers=CSV)
+    assert response.status_code == 413
+    assert "0.002 MB" in response.json()["error"]["message"]
+
+
+def test_an_upload_that_does_not_say_its_length_is_stopped_at_the_limit(client_of: Client) -> None:
+    def pieces() -> Iterator[bytes]:
+        for _ in range(100):
+            yield TABLE.encode()
+
+    response = client_of(max_body=2000).post("/api/evaluate", content=pieces(), headers=CSV)
     assert response.status_code == 413
     assert "0.002 MB" in response.json()["error"]["message"]
 

@@ -8,11 +8,10 @@ from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import typer
-from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
 from clef.errors import SettingsError
-from clef.settings import Settings, load_settings
+from clef.settings import SECRETS, Settings, load_settings
 
 GRACE_S = 3
 """Seconds that open requests get when clef is stopped; a second Ctrl+C ends it at once."""
@@ -60,9 +59,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 def _option(name: str, field: FieldInfo) -> inspect.Parameter:
     """The command-line option of a setting: its name with dashes, its docstring as help; unset means not given."""
-    default = (
-        "" if field.default in (None, ()) or isinstance(field.default, SecretStr) else f" [default: {field.default}]"
-    )
+    default = "" if field.default in (None, ()) else f" [default: {field.default}]"
     flags = [f"--{name.replace('_', '-')}"]
     if field.annotation is bool:
         flags = [f"{flags[0]}/--no-{flags[0][2:]}"]
@@ -80,6 +77,7 @@ def _plain(annotation: Any) -> Any:
     return str
 
 
-_options = [_option(name, field) for name, field in Settings.model_fields.items()]
+# A key on a command line shows in every process list, so secrets come from the environment alone.
+_options = [_option(name, field) for name, field in Settings.model_fields.items() if name not in SECRETS]
 serve.__signature__ = inspect.Signature(_options)  # type: ignore[attr-defined]
 serve.__annotations__ = {option.name: option.annotation for option in _options}

@@ -15,7 +15,7 @@ from typing import Any
 from clef.decisions.answers import Answer
 from clef.decisions.examples import Reply, Request
 from clef.decisions.questions import Choice, Json, Noul, Question, Score, nfc
-from clef.errors import BadReply, EngineError, Refused, TimedOut, TooLong, Unavailable
+from clef.errors import BadReply, EngineError, Refused, Rejected, TimedOut, TooLong, Unavailable
 
 SUM_TOLERANCE = 0.02
 """How far a distribution's sum may be from 1 when the server does not round."""
@@ -163,6 +163,8 @@ def read_error(status: int, text: str) -> EngineError | TooLong:
         return Unavailable(f"the engine is busy{said}", phase="ready")
     if status in (408, 504):
         return TimedOut(f"the engine gave up waiting (HTTP {status}){said}")
+    if status in (400, 413, 422):
+        return Rejected(f"the engine cannot decide this{said or f' (HTTP {status})'}")
     message, hint = _REFUSALS.get(status, (f"the engine refuses the request (HTTP {status})", None))
     return Refused(message + said, hint=hint)
 

@@ -19,6 +19,12 @@ ABOUT = "You are trying the 2 MB built-in model. It is for trying things: it gue
 HOW_TO_LEAVE = "For real answers run `clef serve --model PATH.gguf`, or set CLEF_UPSTREAM to a decision server."
 
 
+NAME = "sparrow-nano-general-v1.1"
+"""The weights inside the sparrow-decider wheel; known without reading them, so that the page need not wait."""
+MAX_TOKENS = 512
+"""Tokens of one text (the state, a question, or an option) that the model reads."""
+
+
 class BuiltinEngine:
     """sparrow-decider: static word vectors and a small network; about 0.4 ms a question."""
 
@@ -30,15 +36,9 @@ class BuiltinEngine:
     def _decider(self) -> Any:
         return _load()
 
-    @property
-    def max_tokens(self) -> int:
-        """Tokens of one text (the state, a question, or an option) that the model reads."""
-        return int(self._decider.static.max_len)
-
     async def facts(self) -> EngineFacts:
         """Always ready."""
-        name = str(self._decider.name)
-        return EngineFacts("builtin", "ready", name, max_tokens=self.max_tokens, message=ABOUT, hint=HOW_TO_LEAVE)
+        return EngineFacts("builtin", "ready", NAME, max_tokens=MAX_TOKENS, message=ABOUT, hint=HOW_TO_LEAVE)
 
     async def decide(self, request: Request) -> Reply:
         """Answer in a thread, so that a long text or 255 options never hold up the page."""
@@ -54,15 +54,17 @@ class BuiltinEngine:
     def _decide(self, request: Request) -> Reply:
         body = encode(request)
         counts = self._counts(body)
-        if max(counts) > self.max_tokens:
-            hint = "the built-in model reads 512 tokens a text; shorten it, or run a real model"
-            raise TooLong(max(counts), self.max_tokens, hint=hint)
+        if max(counts) > MAX_TOKENS:
+            hint = f"the built-in model reads {MAX_TOKENS} tokens a text; shorten it, or run a real model"
+            raise TooLong(max(counts), MAX_TOKENS, hint=hint)
         questions = zip(request.questions, body["questions"].values(), strict=True)
         answers = tuple(self._answer(body["state"], question, raw) for question, raw in questions)
-        return Reply(answers, str(self._decider.name), sum(counts))
+        return Reply(answers, NAME, sum(counts))
 
     def _answer(self, state: Any, question: Question, raw: dict[str, Any]) -> Answer:
-        """The model's probabilities before its own rounding; it lists a noul as false, true."""
+        """The model's probabilities before its own rounding; it lists a noul as false, true, and wants two options."""
+        if len(question.answers) == 1:
+            return Answer(question.type, question.answers, (1.0,))
         *_, found = self._decider.probs(state, raw)
         probabilities = [float(p) for p in found]
         if question.type == "noul":
@@ -84,4 +86,4 @@ class BuiltinEngine:
 def _load() -> Any:
     from sparrow_decider import Decider
 
-    return Decider.load()
+    return Decider.load(NAME)

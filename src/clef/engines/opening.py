@@ -24,6 +24,8 @@ if TYPE_CHECKING:  # the HTTP client costs 0.15 s of start-up and is not needed 
 
 E = TypeVar("E", bound=OwnedEngine)
 CONNECT_TIMEOUT_S = 1.0
+MOMENT_S = 0.2
+"""A choice that is made this soon is waited for, so that a first page shows who answers at once."""
 LOOK_TIMEOUT_S = 10.0
 """A server that is there gets this long for its first decision before the next choice is taken."""
 
@@ -39,6 +41,7 @@ class ChosenEngine:
         self._engine: OwnedEngine | None = None
         self._note: str | None = None
         self._choosing: asyncio.Task[OwnedEngine] | None = None
+        self._warming: asyncio.Task[None] | None = None
 
     def start(self) -> None:
         """Begin to choose. Must be called in the event loop that will use the engine."""
@@ -53,15 +56,14 @@ class ChosenEngine:
 
     async def facts(self) -> EngineFacts:
         """The chosen engine's facts, with the reason for the choice where it needs one."""
-        if self._choosing is not None and self._choosing.done():
-            try:
-                facts = await self._choosing.result().facts()
-            except SettingsError as error:
-                return EngineFacts(self._kind_wanted(), "failed", message=error.message, hint=error.hint)
-            return replace(facts, message=" ".join(filter(None, (self._note, facts.message))) or None)
-        return EngineFacts(
-            self._kind_wanted(), "starting", message=f"Looking for a server at {self._settings.upstream}"
-        )
+        if self._choosing is None or not (await asyncio.wait({self._choosing}, timeout=MOMENT_S))[0]:
+            message = f"Looking for a server at {self._settings.upstream}"
+            return EngineFacts(self._kind_wanted(), "starting", message=message)
+        try:
+            facts = await self._choosing.result().facts()
+        except SettingsError as error:
+            return EngineFacts(self._kind_wanted(), "failed", message=error.message, hint=error.hint)
+        return replace(facts, message=" ".join(filter(None, (self._note, facts.message))) or None)
 
     async def decide(self, request: Request) -> Reply:
         """Answer with the chosen engine."""
@@ -87,7 +89,7 @@ class ChosenEngine:
     async def _choose(self) -> OwnedEngine:
         wanted = self._settings.engine
         if wanted == "builtin":
-            return await self._builtin()
+            return self._builtin()
         if wanted == "llama":
             return await self._llama()
         if wanted == "upstream":
@@ -97,11 +99,12 @@ class ChosenEngine:
             return self._engine
         if self._settings.model and self._settings.manage_server:
             return await self._llama()
-        return await self._builtin()
+        return self._builtin()
 
-    async def _builtin(self) -> OwnedEngine:
+    def _builtin(self) -> OwnedEngine:
+        """The built-in model, its weights being read behind it so that the first decision need not wait."""
         engine = self._take(BuiltinEngine())
-        await asyncio.to_thread(engine.load)
+        self._warming = asyncio.create_task(asyncio.to_thread(engine.load))
         return engine
 
     async def _server_answers(self) -> bool:

@@ -6,6 +6,8 @@ stands between clef and a loopback address.
 
 import asyncio
 import ipaddress
+import math
+import time
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -22,6 +24,8 @@ PROBE = Request("ping", (Noul("Is this a test?"),))
 """The smallest real decision: shows that a server decides, not only that it listens."""
 CHECK_TIMEOUT_S = 1.5
 """A status must come quickly; a server that is busy with a long prompt still answers /health."""
+FRESH_S = 1.0
+"""A decision answered this recently says more than /health would, so none is asked."""
 
 
 class UpstreamEngine:
@@ -46,9 +50,12 @@ class UpstreamEngine:
         self._session: aiohttp.ClientSession | None = None
         self._served: str | None = None
         self._limit: int | None = None
+        self._answered_at = -math.inf
 
     async def facts(self) -> EngineFacts:
         """What the server says about itself now."""
+        if time.monotonic() - self._answered_at < FRESH_S:
+            return self._facts("ready")
         try:
             return await asyncio.wait_for(self._ask_health(), CHECK_TIMEOUT_S)
         except (EngineError, TooLong) as error:
@@ -60,14 +67,13 @@ class UpstreamEngine:
     async def probe(self, timeout_s: float | None = None) -> EngineFacts:
         """Like `facts`, but ready only if a real one-question decision is answered. Never raises."""
         try:
-            reply = await asyncio.wait_for(self.decide(PROBE), timeout_s)
+            await asyncio.wait_for(self.decide(PROBE), timeout_s)
         except TimeoutError:
             return self._facts("off", TimedOut(f"{self.address} does not answer a decision within {timeout_s} s"))
         except Unavailable as error:
             return self._facts("loading" if error.phase == "loading" else "off", error)
         except ClefError as error:
             return self._facts("failed", error)
-        self._served = reply.model or self._served
         await self._learn_limit()
         return self._facts("ready")
 
@@ -81,6 +87,7 @@ class UpstreamEngine:
             raise read_error(status, content.decode("utf-8", "replace"))
         reply = decode(self._parse(content), request)
         self._served = reply.model or self._served
+        self._answered_at = time.monotonic()
         return reply
 
     async def count_tokens(self, request: Request) -> int | None:

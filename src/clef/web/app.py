@@ -13,7 +13,7 @@ from clef.engines.engine import OwnedEngine
 from clef.engines.opening import ChosenEngine
 from clef.runs.recent import RecentRuns
 from clef.settings import Settings
-from clef.web import api, errors
+from clef.web import api, dropin, errors
 from clef.web.pages import pages
 from clef.web.security import Guard
 
@@ -38,14 +38,14 @@ def create_app(settings: Settings, engine: OwnedEngine | None = None) -> FastAPI
         lifespan=lifespan,
         docs_url=None,  # its page loads scripts from elsewhere; /openapi.json is the documentation's source
         redoc_url=None,
-        max_body_size=settings.max_body,
     )
     app.state.settings = settings
     app.state.engine = answering
     app.state.runs = RecentRuns()
-    errors.install(app, settings)
+    errors.install(app)
     app.include_router(api.router)
+    app.include_router(dropin.router)
     app.include_router(pages())
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
-    app.add_middleware(Guard, render=errors.respond)
+    app.add_middleware(Guard, render=errors.respond, max_body=settings.max_body)
     return app

@@ -11,8 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from clef.errors import ClefError, InputError, Problem, TooLarge, Unavailable
-from clef.settings import Settings
+from clef.errors import ClefError, InputError, Problem, Unavailable
 
 log = logging.getLogger("clef")
 
@@ -51,7 +50,7 @@ def respond(error: ClefError) -> Json:
     return Json({"error": error.to_dict()}, status_code=error.status, headers=headers)
 
 
-def install(app: FastAPI, settings: Settings) -> None:
+def install(app: FastAPI) -> None:
     """Make every error of an app come out in the one shape."""
 
     async def clef_error(request: Request, error: Exception) -> Response:
@@ -64,8 +63,8 @@ def install(app: FastAPI, settings: Settings) -> None:
 
     async def http_error(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        if error.status_code == TooLarge.status:
-            return respond(too_large(settings.max_body))
+        if isinstance(error.__cause__, ClefError):  # raised while the framework was reading the body
+            return respond(error.__cause__)
         messages = {404: f"no page {request.url.path}", 405: f"{request.method} is not possible here"}
         return respond(HttpError(messages.get(error.status_code, str(error.detail)), error.status_code))
 
@@ -76,13 +75,6 @@ def install(app: FastAPI, settings: Settings) -> None:
     app.add_exception_handler(RequestValidationError, invalid)
     app.add_exception_handler(HTTPException, http_error)
     app.add_exception_handler(Exception, bug)
-
-
-def too_large(limit: int) -> TooLarge:
-    """The error for a body over the limit."""
-    return TooLarge(
-        f"more than {limit / 1e6:g} MB, which is the limit of one request", hint="raise CLEF_MAX_BODY, or send less"
-    )
 
 
 def _problem(item: Mapping[str, Any]) -> Problem:

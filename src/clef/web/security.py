@@ -1,5 +1,6 @@
-"""Turns requests that a stranger's web page could have made into refusals, and marks every answer for the browser.
+"""Turns requests that must not get in into refusals, and marks every answer for the browser.
 
+A body over the limit is refused by its announced length, before a byte of it is read, or where it passes the limit.
 A page on the internet can make the person's own browser talk to 127.0.0.1. So the Host must be a loopback name
 (against DNS rebinding), and a change must not come from another origin (against cross-site requests).
 """
@@ -10,7 +11,7 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from clef.errors import ClefError
+from clef.errors import ClefError, TooLarge
 
 CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -38,11 +39,13 @@ class Forbidden(ClefError):
 
 
 class Guard:
-    """ASGI middleware: refuses foreign hosts and origins, and sets the security headers."""
+    """ASGI middleware: refuses foreign hosts, foreign origins and large bodies, and sets the security headers."""
 
-    def __init__(self, app: ASGIApp, render: Render) -> None:
+    def __init__(self, app: ASGIApp, render: Render, max_body: int) -> None:
+        """`render` makes the response of an error; `max_body` is in bytes."""
         self._app = app
         self._render = render
+        self._max_body = max_body
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on what is allowed."""
@@ -57,9 +60,29 @@ class Guard:
                     headers.setdefault(name, value)
             await send(message)
 
-        refusal = refuse(scope["method"], Headers(scope=scope))
+        received = 0
+
+        async def receive_bounded() -> Message:
+            nonlocal received
+            message = await receive()
+            received += len(message.get("body", b""))
+            if received > self._max_body:
+                raise too_large(self._max_body)
+            return message
+
+        headers = Headers(scope=scope)
+        announced = headers.get("content-length", "")
+        refusal: ClefError | None = refuse(scope["method"], headers)
+        if announced.isdecimal() and int(announced) > self._max_body:
+            refusal = refusal or too_large(self._max_body)
         app = self._render(refusal) if refusal else self._app
-        await app(scope, receive, send_marked)
+        await app(scope, receive_bounded, send_marked)
+
+
+def too_large(limit: int) -> TooLarge:
+    """The error for a body over the limit, in bytes."""
+    message = f"more than {limit / 1e6:g} MB, which is the limit of one request"
+    return TooLarge(message, hint="raise CLEF_MAX_BODY, or send less")
 
 
 def refuse(method: str, headers: Headers) -> Forbidden | None:
