@@ -6,6 +6,7 @@
     │   │   └── TooLong     more tokens than the engine reads in one pass
     │   └── NotFound        no such run, page or file
     ├── SettingsError       a CLEF_* value or an option cannot be used
+    ├── StoreError          the database cannot be read or written
     └── EngineError         whoever should answer did not
         ├── Unavailable     not there, or not ready yet: worth another try
         ├── TimedOut        there, but no answer in time
@@ -145,6 +146,13 @@ class SettingsError(ClefError):
     code = "settings"
     status = 500
     fault: Fault = "input"
+
+
+class StoreError(ClefError):
+    """The database cannot be read or written. What was written before stays."""
+
+    code = "store"
+    status = 507
 
 
 class EngineError(ClefError):

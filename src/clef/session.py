@@ -17,7 +17,7 @@ from clef.decisions.questions import Choice, Json, Noul, Question, Score, proble
 from clef.engines.engine import EngineFacts
 from clef.engines.opening import ChosenEngine
 from clef.errors import InputError, Problem
-from clef.runs.execute import execute
+from clef.runs.execute import outcomes as outcomes_of
 from clef.settings import load_settings
 from clef.statistics.summary import Summary, summarise
 from clef.tables import ReadOptions, read
@@ -109,8 +109,8 @@ class Session:
         await engine.chosen()
         return engine
 
-    async def _execute(self, examples: Iterable[Example]) -> list[Outcome]:
-        return [outcome async for outcome in execute(examples, self._engine, self._settings.eval_concurrency)]
+    async def _execute(self, examples: Sequence[Example]) -> list[Outcome]:
+        return [outcome async for outcome in outcomes_of(examples, self._engine, self._settings.eval_concurrency)]
 
 
 def decide(state: Json, questions: Any, **options: Any) -> Any:

@@ -7,14 +7,14 @@ import pytest
 from clef.decisions.examples import Outcome
 from clef.errors import BadReply, Crashed, Refused, TimedOut, TooLong, Unavailable
 from clef.runs import execute as executing
-from clef.runs.execute import execute
+from clef.runs.execute import outcomes as outcomes_of
 from tests.fakes.scripted import ScriptedEngine, examples
 
 pytestmark = pytest.mark.anyio
 
 
 async def outcomes(engine: ScriptedEngine, count: int = 10, concurrency: int = 4) -> list[Outcome]:
-    return [outcome async for outcome in execute(examples(count), engine, concurrency)]
+    return [outcome async for outcome in outcomes_of(examples(count), engine, concurrency)]
 
 
 async def test_every_row_comes_back_once() -> None:
@@ -40,7 +40,7 @@ async def test_leaving_early_sends_nothing_more_and_cancels_what_is_in_flight() 
             await asyncio.Event().wait()
 
     engine = ScriptedEngine(pause)
-    source = execute(examples(100), engine, 4)
+    source = outcomes_of(examples(100), engine, 4)
     await anext(source)
     await source.aclose()
     assert engine.in_flight == 0

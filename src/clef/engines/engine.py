@@ -34,6 +34,14 @@ class EngineFacts:
     hint: str | None = None
     """What to do about it."""
 
+    fingerprint: str | None = None
+    """What tells these weights from others of the same name, such as a hash of the file; None where there is none."""
+
+    @property
+    def identity(self) -> str:
+        """Which model answers: answers of one identity may be used again and compared row by row."""
+        return ":".join(filter(None, (self.kind, self.model, self.fingerprint)))
+
     @property
     def reachable(self) -> bool:
         """Whether a decision asked now would be answered."""

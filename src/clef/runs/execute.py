@@ -1,18 +1,20 @@
-"""Turns examples into outcomes through an engine: so many at a time, each as it finishes.
+"""Turns asks into what came back through an engine: so many at a time, each as it finishes.
 
 Invariants: never more tasks alive than `concurrency`; leaving the iteration, however, cancels what is in flight
-and sends nothing more. A permanent error costs one call and becomes a failed outcome. What is transient is tried
-again; an engine that stays away ends the run with its error, since going on would fail every row for a reason that
-has nothing to do with the row.
+and sends nothing more. A permanent error costs one call and becomes a failure. What is transient is tried again; an
+engine that stays away ends the iteration with its error, since going on would fail every row for a reason that has
+nothing to do with the row.
 """
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
-from clef.decisions.examples import Example, Failure, Outcome, Reply
+from clef.decisions.examples import Example, Failure, Outcome, Reply, Request, Shape
 from clef.engines.engine import Engine
 from clef.errors import ClefError, Crashed, EngineError, InputError, Unavailable
+from clef.runs.plan import Ask, plan
 
 ATTEMPTS = 5
 """Tries of one request while the engine is away or busy."""
@@ -23,14 +25,43 @@ CRASHES = 2
 WAITING_PHASES = ("starting", "loading")
 
 
-async def execute(examples: Iterable[Example], engine: Engine, concurrency: int) -> AsyncGenerator[Outcome, None]:
-    """Outcomes in the order they finish. Raises Unavailable when the engine stays away."""
-    source = iter(examples)
-    pending: set[asyncio.Task[Outcome]] = set()
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What came back for one request: a reply or a failure."""
+
+    ask: Ask
+    reply: Reply | None
+    failure: Failure | None
+    elapsed_s: float
+
+    def outcomes(self, examples: Mapping[int, Example] | Sequence[Example], shape: Shape) -> list[tuple[int, Outcome]]:
+        """The outcome of every example that the request stands for, with its place."""
+        model = self.reply.model if self.reply else ""
+        return [
+            (
+                position,
+                Outcome(
+                    examples[position],
+                    self.reply.answers[number] if self.reply else None,
+                    self.failure,
+                    self.elapsed_s,
+                    shape,
+                    model,
+                ),
+            )
+            for number, positions in enumerate(self.ask.positions)
+            for position in positions
+        ]
+
+
+async def execute(asks: Iterable[Ask], engine: Engine, concurrency: int) -> AsyncGenerator[Answered, None]:
+    """What came back, in the order it finished. Raises Unavailable when the engine stays away."""
+    source = iter(asks)
+    pending: set[asyncio.Task[Answered]] = set()
     try:
         while True:
-            while len(pending) < concurrency and (example := next(source, None)) is not None:
-                pending.add(asyncio.create_task(answer(example, engine)))
+            while len(pending) < concurrency and (ask := next(source, None)) is not None:
+                pending.add(asyncio.create_task(answer(ask, engine)))
             if not pending:
                 return
             done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
@@ -42,29 +73,42 @@ async def execute(examples: Iterable[Example], engine: Engine, concurrency: int)
         await asyncio.gather(*pending, return_exceptions=True)
 
 
-async def answer(example: Example, engine: Engine) -> Outcome:
-    """The outcome of one example asked alone. Raises Unavailable when the engine stays away."""
+async def outcomes(
+    examples: Sequence[Example], engine: Engine, concurrency: int, shape: Shape = "isolated"
+) -> AsyncGenerator[Outcome, None]:
+    """The outcome of each example, in the order they finished; identical requests are sent once."""
+    source = execute(plan(enumerate(examples), shape), engine, concurrency)
+    try:
+        async for answered in source:
+            for _, outcome in answered.outcomes(examples, shape):
+                yield outcome
+    finally:
+        await source.aclose()
+
+
+async def answer(ask: Ask, engine: Engine) -> Answered:
+    """What comes back for one request. Raises Unavailable when the engine stays away."""
     started = time.perf_counter()
     try:
-        reply = await _decide(example, engine)
-    except (Unavailable, asyncio.CancelledError):
+        reply = await _decide(ask.request, engine)
+    except Unavailable:
         raise
     except (EngineError, InputError) as error:
-        return Outcome(example, None, failure_of(error), time.perf_counter() - started)
-    return Outcome(example, reply.answers[0], None, time.perf_counter() - started, "isolated", reply.model)
+        return Answered(ask, None, failure_of(error), time.perf_counter() - started)
+    return Answered(ask, reply, None, time.perf_counter() - started)
 
 
 def failure_of(error: ClefError) -> Failure:
-    """The failure that an outcome keeps of an error."""
+    """The failure that is kept of an error."""
     return Failure(error.code, f"{error.message} ({error.hint})" if error.hint else error.message)
 
 
-async def _decide(example: Example, engine: Engine) -> Reply:
+async def _decide(request: Request, engine: Engine) -> Reply:
     """Ask until answered; waits as long as the engine says it is coming up, and briefly when it is gone or busy."""
     away = crashes = 0
     while True:
         try:
-            return await engine.decide(example.request)
+            return await engine.decide(request)
         except Crashed:
             crashes += 1
             if crashes == CRASHES:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from clef.decisions.examples import Example, Outcome
 from clef.engines.engine import Engine, EngineFacts
 from clef.errors import ClefError, NotFound
-from clef.runs.execute import execute
+from clef.runs.execute import outcomes
 
 RunState = Literal["running", "finished", "stopped", "failed"]
 KEPT = 8
@@ -44,7 +44,7 @@ class Run:
 
     async def execute(self, engine: Engine, concurrency: int) -> AsyncGenerator[Outcome, None]:
         """Ask every example, keeping each outcome as it comes. Closing the iteration early stops the run."""
-        source = execute(self.examples, engine, concurrency)
+        source = outcomes(self.examples, engine, concurrency)
         try:
             async for outcome in source:
                 self.outcomes.append(outcome)

@@ -1,0 +1,87 @@
+"""Turns what a run has left to ask into outcomes in the store: known answers first, the rest through the engine.
+
+Outcomes are told as they come and written in batches; whatever ends the work, the batch under way is written.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from clef.decisions.answers import Answer
+from clef.decisions.examples import Example, Outcome, Reply
+from clef.engines.engine import Engine
+from clef.runs.execute import Answered, execute
+from clef.runs.plan import Ask, plan
+from clef.runs.store import Numbered, Store, StoredRun
+
+BATCH = 200
+"""Outcomes that are written together at most."""
+FLUSH_S = 0.25
+"""How long an outcome may wait for others to be written with."""
+LOOKED_UP = 2000
+"""Requests whose answers are looked up together."""
+
+Took = Callable[[str, Sequence[Outcome], int], None]
+"""Told of a run's id, outcomes that came back, and how many of them were known."""
+
+
+class Job:
+    """One pass over the rows of a run that have no outcome."""
+
+    def __init__(self, run: StoredRun, store: Store, engine: Engine, took: Took) -> None:
+        self._run, self._store, self._engine, self._took = run, store, engine, took
+        self._waiting: list[Numbered] = []
+        self._replies: dict[bytes, Reply] = {}
+        self._flushed = time.monotonic()
+
+    async def ask(self, concurrency: int) -> None:
+        """Ask every row that has no outcome. Raises Unavailable where the engine stays away."""
+        examples = dict(await self._store.unanswered(self._run.id))
+        asks = await asyncio.to_thread(plan, examples.items(), self._run.shape)
+        try:
+            for start in range(0, len(asks), LOOKED_UP):
+                part = asks[start : start + LOOKED_UP]
+                keys = {id(ask): ask.key(self._run.identity, self._run.shape) for ask in part}
+                unknown = await self._take_known(part, keys, examples) if self._run.use_cache else part
+                async with contextlib.aclosing(execute(unknown, self._engine, concurrency)) as answers:
+                    async for answered in answers:
+                        await self._take(answered, keys[id(answered.ask)], examples)
+        finally:
+            await asyncio.shield(self._flush())
+
+    async def _take_known(
+        self, asks: Sequence[Ask], keys: Mapping[int, bytes], examples: Mapping[int, Example]
+    ) -> list[Ask]:
+        """Take the answers that earlier runs got; the requests that are left."""
+        known = await self._store.known([keys[id(ask)] for ask in asks])
+        left = []
+        for ask in asks:
+            kept = known.get(keys[id(ask)])
+            if kept is None:
+                left.append(ask)
+                continue
+            probabilities, model = kept
+            pairs = zip(ask.request.questions, probabilities, strict=True)
+            answers = tuple(Answer(question.type, question.answers, tuple(values)) for question, values in pairs)
+            outcomes = Answered(ask, Reply(answers, model), None, 0.0).outcomes(examples, self._run.shape)
+            await self._keep(outcomes, cached=True)
+        return left
+
+    async def _take(self, answered: Answered, key: bytes, examples: Mapping[int, Example]) -> None:
+        if answered.reply is not None:
+            self._replies[key] = answered.reply
+        await self._keep(answered.outcomes(examples, self._run.shape))
+
+    async def _keep(self, outcomes: Sequence[tuple[int, Outcome]], *, cached: bool = False) -> None:
+        self._waiting += [Numbered(position, outcome, cached) for position, outcome in outcomes]
+        self._took(self._run.id, [outcome for _, outcome in outcomes], len(outcomes) if cached else 0)
+        if len(self._waiting) >= BATCH or time.monotonic() - self._flushed > FLUSH_S:
+            await asyncio.shield(self._flush())
+
+    async def _flush(self) -> None:
+        batch, self._waiting = self._waiting, []
+        replies, self._replies = self._replies, {}
+        self._flushed = time.monotonic()
+        if batch:
+            await self._store.add(self._run.id, batch, replies)

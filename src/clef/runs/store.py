@@ -1,0 +1,326 @@
+"""Turns runs into rows of one SQLite file, and the rows back into runs, examples and outcomes.
+
+A run's examples are written whole when it is made, each outcome in a batch as it comes: whatever kills the process,
+each row has its outcome or is still to be asked, never twice.
+"""
+
+import secrets
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from typing import Any, Literal
+
+import orjson
+
+from clef.decisions.examples import Example, Outcome, Reply, Shape
+from clef.engines.engine import EngineFacts
+from clef.errors import NotFound
+from clef.runs.database import Database
+from clef.runs.rows import (
+    EXAMPLE_COLUMNS,
+    OUTCOME_COLUMNS,
+    example_row,
+    outcome_row,
+    placeholders,
+    question_text,
+    read_example,
+    read_outcome,
+)
+
+RunState = Literal["queued", "running", "paused", "stopped", "finished", "failed"]
+LIVE: tuple[RunState, ...] = ("queued", "running", "paused")
+"""States of a run that will go on by itself."""
+BLOCK = 1000
+"""Rows that one statement writes or one read holds."""
+UNDO = timedelta(days=1)
+"""How long a deleted run can be brought back."""
+
+_INSERT_EXAMPLE = (
+    f"insert into examples (run, position, {', '.join(EXAMPLE_COLUMNS)}) values (?, ?, {placeholders(EXAMPLE_COLUMNS)})"  # noqa: S608 - names of ours
+)
+_INSERT_OUTCOME = (
+    f"insert into outcomes (run, position, {', '.join(OUTCOME_COLUMNS)}) values (?, ?, {placeholders(OUTCOME_COLUMNS)})"  # noqa: S608 - names of ours
+)
+_WITH_QUESTION = "examples join questions on questions.id = examples.question"
+_ALL = f"{_WITH_QUESTION} join outcomes on outcomes.run = examples.run and outcomes.position = examples.position"
+
+
+@dataclass(frozen=True, slots=True)
+class NewRun:
+    """What a run is made of."""
+
+    name: str
+    engine: EngineFacts
+    shape: Shape = "isolated"
+    note: str = ""
+    use_cache: bool = True
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """What the table reader understood."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRun:
+    """A run as it stands in the store."""
+
+    id: str
+    name: str
+    note: str
+    created: datetime
+    state: RunState
+    reason: str | None
+    """Why it is not finished, where it is not."""
+    shape: Shape
+    engine: EngineFacts
+    identity: str
+    """Which model answered; empty before the first row. Another model may not go on with this run."""
+    facts: Mapping[str, Any]
+    rows: int
+    use_cache: bool
+    done: int
+    """Rows with an outcome."""
+    failed: int
+    """Rows whose outcome is a failure."""
+    cached: int
+    """Rows answered from earlier runs."""
+    deleted: datetime | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The run as JSON."""
+        return asdict(self) | {"created": self.created.isoformat(), "engine": asdict(self.engine)}
+
+
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """An outcome with its place in the run."""
+
+    position: int
+    outcome: Outcome
+    cached: bool = False
+
+
+class Store:
+    """Every run of one data folder."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def create(self, new: NewRun, examples: Sequence[Example]) -> StoredRun:
+        """A queued run with its examples, in one transaction."""
+        run_id = secrets.token_hex(6)
+        created, engine = datetime.now(UTC).isoformat(), _json(asdict(new.engine))
+        facts = _json(new.facts)
+        values = (run_id, new.name, new.note, created, new.shape, engine, facts, len(examples), new.use_cache)
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute(
+                "insert into runs (id, name, note, created, state, shape, engine, facts, rows, use_cache)"
+                " values (?, ?, ?, ?, 'queued', ?, ?, ?, ?, ?)",
+                values,
+            )
+            questions = _QuestionIds(connection)
+            connection.executemany(
+                _INSERT_EXAMPLE,
+                (
+                    (run_id, position, *example_row(example, questions.of(example)))
+                    for position, example in enumerate(examples)
+                ),
+            )
+
+        await self._database.write(work)
+        return await self.get(run_id)
+
+    async def get(self, run_id: str) -> StoredRun:
+        """The run of this id, deleted or not. Raises NotFound."""
+        found = await self._database.read(lambda connection: _runs(connection, "where id = ?", (run_id,)))
+        if not found:
+            raise NotFound(f'no run "{run_id}"', hint="GET /api/runs lists the runs there are")
+        return found[0]
+
+    async def runs(self, *, limit: int = 100, offset: int = 0, search: str = "") -> list[StoredRun]:
+        """Runs that are not deleted, newest first; `search` looks in names and notes."""
+        where = "where deleted is null and (name like ? escape '\\' or note like ? escape '\\')"
+        tail = " order by created desc, id limit ? offset ?"
+        like = f"%{_escaped(search)}%"
+        parameters = (like, like, limit, offset)
+        return await self._database.read(lambda connection: _runs(connection, where, parameters, tail))
+
+    async def set_state(self, run_id: str, state: RunState, reason: str | None = None) -> None:
+        """Move a run to a state."""
+        await self._change("update runs set state = ?, reason = ? where id = ?", (state, reason, run_id))
+
+    async def begin(self, run_id: str, engine: EngineFacts) -> None:
+        """Mark a run as running, and by which engine."""
+        query = "update runs set state = 'running', reason = null, engine = ?, identity = ? where id = ?"
+        await self._change(query, (_json(asdict(engine)), engine.identity, run_id))
+
+    async def save_summary(self, run_id: str, summary: Mapping[str, Any] | None) -> None:
+        """Keep the numbers of a run, or forget them when its outcomes change."""
+        await self._change("update runs set summary = ? where id = ?", (summary and _json(summary), run_id))
+
+    async def summary(self, run_id: str) -> Any:
+        """The numbers kept of a run, or None."""
+
+        def work(connection: sqlite3.Connection) -> Any:
+            found = connection.execute("select summary from runs where id = ?", (run_id,)).fetchone()
+            return orjson.loads(found[0]) if found and found[0] else None
+
+        return await self._database.read(work)
+
+    async def rename(self, run_id: str, name: str, note: str) -> None:
+        """Change what a person calls a run."""
+        await self._change("update runs set name = ?, note = ? where id = ?", (name, note, run_id))
+
+    async def delete(self, run_id: str) -> None:
+        """Put a run away; `restore` brings it back within a day, after that `purge` ends it."""
+        await self._change("update runs set deleted = ? where id = ?", (datetime.now(UTC).isoformat(), run_id))
+
+    async def restore(self, run_id: str) -> None:
+        """Bring a deleted run back."""
+        await self._change("update runs set deleted = null where id = ?", (run_id,))
+
+    async def purge(self, now: datetime | None = None) -> None:
+        """End the runs that were deleted more than a day ago."""
+        before = ((now or datetime.now(UTC)) - UNDO).isoformat()
+        await self._change("delete from runs where deleted < ?", (before,))
+
+    async def unanswered(self, run_id: str) -> list[tuple[int, Example]]:
+        """The examples that have no outcome yet, with their places, in the table's order."""
+        query = (
+            f"select examples.*, body from {_WITH_QUESTION} where run = ? and not exists (select 1 from outcomes"  # noqa: S608
+            " where outcomes.run = examples.run and outcomes.position = examples.position) order by position"
+        )
+
+        def work(connection: sqlite3.Connection) -> list[tuple[int, Example]]:
+            return [(cells["position"], read_example(cells)) for cells in connection.execute(query, (run_id,))]
+
+        return await self._database.read(work)
+
+    async def add(self, run_id: str, outcomes: Sequence[Numbered], replies: Mapping[bytes, Reply]) -> None:
+        """Write a batch of outcomes, and the replies that other runs may use again, in one transaction."""
+        rows = [(run_id, item.position, *outcome_row(item.outcome, cached=item.cached)) for item in outcomes]
+        kept = [
+            (key, _json([answer.probabilities for answer in reply.answers]), reply.model)
+            for key, reply in replies.items()
+        ]
+        failed = sum(item.outcome.failure is not None for item in outcomes)
+        counts = (len(rows), failed, sum(item.cached for item in outcomes), run_id)
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.executemany(_INSERT_OUTCOME, rows)
+            connection.executemany("insert or replace into answers (key, probabilities, model) values (?, ?, ?)", kept)
+            query = "update runs set done = done + ?, failed = failed + ?, cached = cached + ? where id = ?"
+            connection.execute(query, counts)
+
+        await self._database.write(work)
+
+    async def forget_failures(self, run_id: str) -> int:
+        """Take the failed outcomes of a run away, so that they are asked again; how many there were."""
+
+        def work(connection: sqlite3.Connection) -> int:
+            query = "delete from outcomes where run = ? and failure is not null"
+            count = connection.execute(query, (run_id,)).rowcount
+            connection.execute("update runs set done = done - ?, failed = 0 where id = ?", (count, run_id))
+            return count
+
+        return await self._database.write(work)
+
+    async def known(self, keys: Sequence[bytes]) -> dict[bytes, tuple[list[list[float]], str]]:
+        """Kept replies by their keys: the probabilities of each question, and the model's name."""
+
+        def work(connection: sqlite3.Connection) -> dict[bytes, tuple[list[list[float]], str]]:
+            found = {}
+            for block in _blocks(keys, BLOCK):
+                marks = ", ".join("?" * len(block))
+                query = f"select key, probabilities, model from answers where key in ({marks})"  # noqa: S608
+                found.update(
+                    {cells[0]: (orjson.loads(cells[1]), cells[2]) for cells in connection.execute(query, block)}
+                )
+            return found
+
+        return await self._database.read(work)
+
+    async def outcomes(self, run_id: str, *, after: int = -1, limit: int | None = None) -> list[Outcome]:
+        """Outcomes in the table's order, from the place after `after`."""
+        query = (
+            f"select examples.*, body, outcomes.* from {_ALL} where examples.run = ? and examples.position > ?"  # noqa: S608
+            " order by examples.position limit ?"
+        )
+        parameters = (run_id, after, -1 if limit is None else limit)
+
+        def work(connection: sqlite3.Connection) -> list[Outcome]:
+            return [read_outcome(cells) for cells in connection.execute(query, parameters)]
+
+        return await self._database.read(work)
+
+    async def live(self) -> list[StoredRun]:
+        """Runs that were under way or in line, oldest first."""
+        marks = ", ".join("?" * len(LIVE))
+        where = f"where deleted is null and state in ({marks})"
+        return await self._database.read(lambda connection: _runs(connection, where, LIVE, " order by created"))
+
+    async def _change(self, query: str, parameters: Sequence[Any]) -> None:
+        await self._database.write(lambda connection: connection.execute(query, parameters) and None)
+
+    async def close(self) -> None:
+        """Finish what was begun."""
+        await self._database.close()
+
+
+class _QuestionIds:
+    """Finds or makes the row of each distinct question."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._ids: dict[int, int] = {}
+
+    def of(self, example: Example) -> int:
+        known = self._ids.get(id(example.question))
+        if known is not None:
+            return known
+        text = question_text(example.question)
+        self._connection.execute("insert or ignore into questions (body) values (?)", (text,))
+        (found,) = self._connection.execute("select id from questions where body = ?", (text,)).fetchone()
+        return self._ids.setdefault(id(example.question), int(found))
+
+
+def _runs(connection: sqlite3.Connection, where: str, parameters: Sequence[Any], tail: str = "") -> list[StoredRun]:
+    query = f"select * from runs {where}{tail}"  # noqa: S608 - clauses of ours
+    return [_stored(cells) for cells in connection.execute(query, parameters)]
+
+
+def _stored(cells: sqlite3.Row) -> StoredRun:
+    deleted = cells["deleted"]
+    return StoredRun(
+        id=cells["id"],
+        name=cells["name"],
+        note=cells["note"],
+        created=datetime.fromisoformat(cells["created"]),
+        state=cells["state"],
+        reason=cells["reason"],
+        shape=cells["shape"],
+        engine=EngineFacts(**orjson.loads(cells["engine"])),
+        identity=cells["identity"],
+        facts=orjson.loads(cells["facts"]),
+        rows=cells["rows"],
+        use_cache=bool(cells["use_cache"]),
+        done=cells["done"],
+        failed=cells["failed"],
+        cached=cells["cached"],
+        deleted=datetime.fromisoformat(deleted) if deleted else None,
+    )
+
+
+def _blocks(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
+    left = iter(items)
+    while block := list(islice(left, size)):
+        yield block
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+
+
+def _json(value: Any) -> str:
+    return orjson.dumps(value).decode()
