@@ -6,10 +6,11 @@ import pytest
 
 
 @pytest.fixture(autouse=True)
-def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def _clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
     for name in list(os.environ):
         if name.startswith("CLEF_"):
             monkeypatch.delenv(name)
+    monkeypatch.setenv("CLEF_DATA_DIR", str(tmp_path_factory.mktemp("data")))
 
 
 @pytest.fixture

@@ -8,7 +8,10 @@ import pytest
 import clef
 from tests.fakes.system_one import system_one
 
-TABLE = "context,question,answer,options\nrefund me,Which team?,billing,billing|technical\nit crashes,Which team?,,billing|technical\n"
+TABLE = """context,question,answer,options
+refund me,Which team?,billing,billing|technical
+it crashes,Which team?,,billing|technical
+"""
 TEAM = clef.Choice("Which team?", {"technical": "bugs, crashes", "billing": "charges, refunds"})
 
 

@@ -3,7 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from clef.settings import PREFIX, Settings
+from pydantic_core import PydanticUndefined
+
+from clef.settings import PREFIX, SECRETS, Settings
 from clef.web.app import create_app
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -13,12 +15,14 @@ NOTE = "Written by `make docs` from the code; a test fails when it is stale.\n"
 def settings_page() -> str:
     """docs/settings.md: one line a setting."""
     lines = ["# Settings", "", NOTE]
-    lines += ["Each is an environment variable and an option of `clef serve`; the option wins.", ""]
+    lines += ["Each is an environment variable and an option of `clef serve`; the option wins. Keys are read from the"]
+    lines += ["environment only, since a command line shows in every process list.", ""]
     lines += ["| variable | option | default | what it does |", "|---|---|---|---|"]
     for name, field in Settings.model_fields.items():
-        default = "" if field.default in (None, ()) else f"`{field.default}`"
+        default = "" if field.default in (None, (), PydanticUndefined) else f"`{field.default}`"
         text = " ".join(str(field.description).split()).replace("|", "\\|")
-        lines.append(f"| `{PREFIX}{name.upper()}` | `--{name.replace('_', '-')}` | {default} | {text} |")
+        option = "" if name in SECRETS else f"`--{name.replace('_', '-')}`"
+        lines.append(f"| `{PREFIX}{name.upper()}` | {option} | {default} | {text} |")
     return "\n".join(lines) + "\n"
 
 

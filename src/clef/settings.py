@@ -8,6 +8,7 @@ import shlex
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from platformdirs import user_data_dir
 from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
@@ -62,6 +63,8 @@ class Settings(BaseSettings):
     """Requests of an evaluation that are under way at the same time."""
     max_body: Annotated[int, Field(ge=1024)] = 200_000_000
     """Bytes a request to clef may have, uploads included."""
+    data_dir: Path = Field(default_factory=lambda: Path(user_data_dir("clef")))
+    """Folder that keeps runs and the answers of earlier ones; by default the user's own data folder."""
     max_rows: Annotated[int, Field(ge=1)] = 1_000_000
     """Rows a table may have."""
 

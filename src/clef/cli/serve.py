@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import typer
 from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
 
 from clef.errors import SettingsError
 from clef.settings import SECRETS, Settings, load_settings
@@ -59,7 +60,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 def _option(name: str, field: FieldInfo) -> inspect.Parameter:
     """The command-line option of a setting: its name with dashes, its docstring as help; unset means not given."""
-    default = "" if field.default in (None, ()) else f" [default: {field.default}]"
+    default = "" if field.default in (None, (), PydanticUndefined) else f" [default: {field.default}]"
     flags = [f"--{name.replace('_', '-')}"]
     if field.annotation is bool:
         flags = [f"{flags[0]}/--no-{flags[0][2:]}"]

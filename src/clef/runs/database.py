@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from importlib.resources import files
 from pathlib import Path
-from typing import TypeVar
+from typing import IO, TypeVar
 
 from clef.errors import StoreError
 
@@ -36,6 +36,7 @@ class Database:
         self._opened: list[sqlite3.Connection] = []
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
+            self._lock = _lock(path)
             with closing(self._connect()) as connection:
                 _migrate(connection, path)
         except OSError as error:
@@ -61,6 +62,7 @@ class Database:
         self._readers.shutdown()
         for connection in self._opened:
             connection.close()
+        self._lock.close()
 
     def _in_transaction(self, work: Callable[[sqlite3.Connection], T]) -> T:
         def whole(connection: sqlite3.Connection) -> T:
@@ -91,6 +93,22 @@ class Database:
                 connection.close()
                 raise StoreError(f"the database {self.path} does not take {name} = {value} (it says {found})")
         return connection
+
+
+def _lock(path: Path) -> IO[bytes]:
+    """An open lock file. Two processes that take up the same unfinished runs would ask each row twice."""
+    lock = path.with_suffix(".lock").open("ab")
+    try:
+        import fcntl
+    except ImportError:  # Windows: SQLite's own locks still keep the file whole
+        return lock
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        lock.close()
+        hint = "stop it, or give this one a folder of its own with CLEF_DATA_DIR"
+        raise StoreError(f"another clef keeps its runs in {path.parent}", hint=hint) from None
+    return lock
 
 
 def _migrate(connection: sqlite3.Connection, path: Path) -> None:

@@ -64,8 +64,9 @@ async def execute(asks: Iterable[Ask], engine: Engine, concurrency: int) -> Asyn
                 pending.add(asyncio.create_task(answer(ask, engine)))
             if not pending:
                 return
-            done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
+                pending.remove(task)
                 yield task.result()
     finally:
         for task in pending:

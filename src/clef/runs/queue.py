@@ -16,7 +16,8 @@ running or paused then goes on at the next start with the rows that have no outc
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -102,7 +103,7 @@ class RunQueue:
         """Take up what an earlier process left, and begin to work."""
         await self._store.purge()
         for run in await self._store.live():
-            await self._enqueue(run.id)
+            await self.enqueue(run.id)
         self._worker = asyncio.create_task(self._work())
 
     async def close(self) -> None:
@@ -113,13 +114,21 @@ class RunQueue:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def submit(self, new: NewRun, examples: Sequence[Example], *, patient: bool = True) -> StoredRun:
-        """Put a new run in line. One that is not patient fails, rather than waits, when its engine goes away."""
+    async def submit(self, new: NewRun, examples: Sequence[Example]) -> StoredRun:
+        """Make a run and put it in line."""
         run = await self._store.create(new, examples)
-        if not patient:
-            self._impatient.add(run.id)
-        await self._enqueue(run.id)
+        await self.enqueue(run.id)
         return run
+
+    async def enqueue(self, run_id: str, *, patient: bool = True) -> None:
+        """Put a run in line. One that is not patient fails, rather than waits, when its engine goes away."""
+        run = await self._store.get(run_id)
+        if not patient:
+            self._impatient.add(run_id)
+        self._progress[run_id] = _Progress(run, "queued", None, run.done, run.failed, run.cached)
+        await self._move(run_id, "queued")
+        self._line.append(run_id)
+        self._arrived.set()
 
     async def stop(self, run_id: str, reason: str = "stopped by a person") -> None:
         """End a run that is in line or under way; what came back stays. No effect on one that has ended."""
@@ -141,41 +150,43 @@ class RunQueue:
             raise InputError(
                 f'the run "{run.name}" has an outcome for each of its {run.rows} rows', hint="retry asks failed rows"
             )
-        await self._enqueue(run_id)
+        await self.enqueue(run_id)
 
     async def retry(self, run_id: str) -> int:
         """Ask the failed rows of a run again; how many there are."""
         if run_id in self._progress:
             raise InputError("the run is under way", hint="wait for its end, or stop it first")
         count = await self._store.forget_failures(run_id)
-        await self._enqueue(run_id)
+        await self.enqueue(run_id)
         return count
+
+    @contextmanager
+    def follow(self, run_id: str) -> Iterator[asyncio.Queue[Event]]:
+        """A queue that gets every event of a run from now on, whether or not the run is in line yet."""
+        listener: asyncio.Queue[Event] = asyncio.Queue()
+        listeners = self._listeners.setdefault(run_id, [])
+        listeners.append(listener)
+        try:
+            yield listener
+        finally:
+            listeners.remove(listener)
+            if not listeners:
+                self._listeners.pop(run_id, None)
 
     async def events(self, run_id: str) -> AsyncGenerator[Event, None]:
         """What happens to a run, from how it stands now to its end."""
-        listener: asyncio.Queue[Event] = asyncio.Queue()
-        self._listeners.setdefault(run_id, []).append(listener)
-        try:
+        with self.follow(run_id) as listener:
             progress = self._progress.get(run_id)
             if progress is None:
                 run = await self._store.get(run_id)
                 yield Event(run.state, run.done, run.rows, run.failed, run.cached, run.reason)
                 return
-            yield progress.event()
+            event = progress.event()
             while True:
-                event = await listener.get()
                 yield event
                 if event.ended:
                     return
-        finally:
-            self._listeners[run_id].remove(listener)
-
-    async def _enqueue(self, run_id: str) -> None:
-        run = await self._store.get(run_id)
-        self._progress[run_id] = _Progress(run, "queued", None, run.done, run.failed, run.cached)
-        await self._move(run_id, "queued")
-        self._line.append(run_id)
-        self._arrived.set()
+                event = await listener.get()
 
     async def _move(self, run_id: str, state: RunState, reason: str | None = None) -> None:
         """Change a run's state, here and in the store, and tell whoever listens."""

@@ -17,6 +17,8 @@ import orjson
 from clef.decisions.examples import Example, Outcome, Reply, Shape
 from clef.engines.engine import EngineFacts
 from clef.errors import NotFound
+from clef.runs import browse
+from clef.runs.browse import Page, Row, RowFilter
 from clef.runs.database import Database
 from clef.runs.rows import (
     EXAMPLE_COLUMNS,
@@ -253,6 +255,14 @@ class Store:
             return [read_outcome(cells) for cells in connection.execute(query, parameters)]
 
         return await self._database.read(work)
+
+    async def page(self, run_id: str, chosen: RowFilter) -> Page:
+        """One page of a run's rows, and how many rows each other filter would show."""
+        return await browse.page(self._database, run_id, chosen)
+
+    async def one(self, run_id: str, position: int) -> Row | None:
+        """The row at a place of a run, or None where it has no outcome."""
+        return await browse.one(self._database, run_id, position)
 
     async def live(self) -> list[StoredRun]:
         """Runs that were under way or in line, oldest first."""

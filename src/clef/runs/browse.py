@@ -1,0 +1,142 @@
+"""Turns a filter into one page of a run's rows, with how many rows each other filter would show.
+
+Sorting and filtering happen in the database, by names on a list; nothing of a request becomes SQL.
+"""
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
+
+from clef.decisions.examples import Outcome
+from clef.runs.database import Database
+from clef.runs.rows import read_outcome
+
+Show = Literal["all", "right", "wrong", "failed", "ties", "unlabelled"]
+Sort = Literal["rank", "row", "probability", "margin", "elapsed"]
+SHOWS: dict[Show, str] = {
+    "all": "1",
+    "right": "outcomes.correct = 1",
+    "wrong": "outcomes.correct = 0",
+    "failed": "outcomes.failure is not null",
+    "ties": "outcomes.tie",
+    "unlabelled": "examples.label is null",
+}
+SORTS: dict[Sort, str] = {
+    "rank": "outcomes.rank",
+    "row": "outcomes.position",
+    "probability": "outcomes.top",
+    "margin": "outcomes.margin",
+    "elapsed": "outcomes.elapsed_s",
+}
+MAX_PAGE = 500
+"""Rows one page may have."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowFilter:
+    """Which rows, in which order. Each part that is given narrows the rows further."""
+
+    show: Show = "all"
+    question: str | None = None
+    """Name of the question in the table."""
+    label: str | None = None
+    prediction: str | None = None
+    low: float | None = None
+    """Top probability at least this."""
+    high: float | None = None
+    """Top probability below this; 1 includes 1."""
+    text: str = ""
+    """Part of the state, the label or the prediction, in any case."""
+    sort: Sort = "rank"
+    descending: bool = True
+    limit: int = 100
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """An outcome with its place in the run."""
+
+    position: int
+    outcome: Outcome
+    cached: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page of rows."""
+
+    rows: tuple[Row, ...]
+    total: int
+    """Rows that the filter leads to."""
+    counts: dict[str, int]
+    """Rows that each `show` would lead to, the rest of the filter as it is."""
+
+
+_TABLES = (
+    "outcomes join examples on examples.run = outcomes.run and examples.position = outcomes.position"
+    " join questions on questions.id = examples.question"
+)
+
+
+async def page(database: Database, run_id: str, chosen: RowFilter) -> Page:
+    """The rows of a filter. Failures come last in any order; equal ones in the table's order."""
+
+    def work(connection: sqlite3.Connection) -> Page:
+        where, parameters = _where(run_id, chosen)
+        way = "desc" if chosen.descending else "asc"
+        order = f"{SORTS[chosen.sort]} is null, {SORTS[chosen.sort]} {way}, outcomes.position"
+        columns = "examples.*, questions.body, outcomes.*"
+        query = f"select {columns} from {_TABLES} where {where} order by {order} limit ? offset ?"  # noqa: S608
+        cells = connection.execute(query, (*parameters, min(chosen.limit, MAX_PAGE), chosen.offset)).fetchall()
+        counts = _counts(connection, run_id, chosen)
+        return Page(tuple(map(_row, cells)), counts[chosen.show], counts)
+
+    return await database.read(work)
+
+
+async def one(database: Database, run_id: str, position: int) -> Row | None:
+    """The row at a place of a run, or None where it has no outcome."""
+    query = (
+        f"select examples.*, questions.body, outcomes.* from {_TABLES}"  # noqa: S608
+        " where outcomes.run = ? and outcomes.position = ?"
+    )
+
+    def work(connection: sqlite3.Connection) -> Row | None:
+        cells = connection.execute(query, (run_id, position)).fetchone()
+        return _row(cells) if cells else None
+
+    return await database.read(work)
+
+
+def _counts(connection: sqlite3.Connection, run_id: str, chosen: RowFilter) -> dict[str, int]:
+    """One pass over the run for all counts."""
+    where, parameters = _where(run_id, replace(chosen, show="all"))
+    sums = ", ".join(f"coalesce(sum(case when {condition} then 1 else 0 end), 0)" for condition in SHOWS.values())
+    found = connection.execute(f"select {sums} from {_TABLES} where {where}", parameters).fetchone()  # noqa: S608
+    return dict(zip(get_args(Show), found, strict=True))
+
+
+def _where(run_id: str, chosen: RowFilter) -> tuple[str, Sequence[Any]]:
+    parts: list[tuple[str, tuple[Any, ...]]] = [("outcomes.run = ?", (run_id,)), (SHOWS[chosen.show], ())]
+    if chosen.question is not None:
+        parts.append(("examples.name = ?", (chosen.question,)))
+    if chosen.label is not None:
+        parts.append(("examples.label_text = ?", (chosen.label,)))
+    if chosen.prediction is not None:
+        parts.append(("outcomes.prediction = ?", (chosen.prediction,)))
+    if chosen.low is not None:
+        parts.append(("outcomes.top >= ?", (chosen.low,)))
+    if chosen.high is not None:
+        parts.append(("outcomes.top <= ?" if chosen.high >= 1 else "outcomes.top < ?", (chosen.high,)))
+    if chosen.text:
+        like = "%" + chosen.text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
+        columns = ("examples.state", "examples.label_text", "outcomes.prediction")
+        either = " or ".join(f"{column} like ? escape '\\'" for column in columns)
+        parts.append((f"({either})", (like,) * len(columns)))
+    return " and ".join(condition for condition, _ in parts), [value for _, values in parts for value in values]
+
+
+def _row(cells: Any) -> Row:
+    return Row(cells["position"], read_outcome(cells), bool(cells["cached"]))

@@ -1,0 +1,221 @@
+"""Turns HTTP requests into runs: made, watched, stopped, looked through, exported, put away."""
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Annotated, Any, Literal
+from urllib.parse import quote
+
+import orjson
+from fastapi import APIRouter, Depends, Query, Request
+from fastapi.responses import StreamingResponse
+from starlette.responses import Response
+
+from clef.errors import NotFound
+from clef.reports.export import write_csv, write_jsonl, write_parquet
+from clef.runs.browse import MAX_PAGE, Row, RowFilter, Show, Sort
+from clef.runs.queue import Event
+from clef.runs.store import NewRun, StoredRun
+from clef.statistics.summary import summarise
+from clef.web.errors import Json
+from clef.web.lines import STREAM_HEADERS, row_line
+from clef.web.schemas import ErrorResponse
+from clef.web.tables import BadRows, Reading, TableBody, read_table
+
+HEARTBEAT_S = 10.0
+"""A stream says at least this often that it is alive, so that no proxy closes it."""
+NOT_FOUND: dict[int | str, dict[str, Any]] = {404: {"model": ErrorResponse, "description": "No such run"}}
+TYPES = {
+    "csv": "text/csv; charset=utf-8",
+    "jsonl": "application/x-ndjson",
+    "parquet": "application/vnd.apache.parquet",
+}
+
+router = APIRouter(prefix="/api/runs", responses=NOT_FOUND)
+
+
+@dataclass(frozen=True, slots=True)
+class NewRunQuery:
+    """The query parameters that say how to run a table."""
+
+    shape: Annotated[
+        Literal["isolated", "joint"], Query(description="Each question alone, or those of a state together")
+    ] = "isolated"
+    note: str = ""
+    cache: Annotated[bool, Query(description="Use answers that earlier runs got from the same model")] = True
+    bad_rows: BadRows = "refuse"
+
+
+@dataclass(frozen=True, slots=True)
+class RowsQuery:
+    """The query parameters that say which rows, in which order."""
+
+    show: Show = "all"
+    question: str | None = None
+    label: str | None = None
+    prediction: str | None = None
+    low: Annotated[float | None, Query(ge=0, le=1, description="Top probability at least this")] = None
+    high: Annotated[float | None, Query(ge=0, le=1, description="Top probability below this; 1 includes 1")] = None
+    text: Annotated[str, Query(max_length=500, description="Part of the state, label or prediction")] = ""
+    sort: Sort = "rank"
+    descending: bool = True
+    limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 100
+    offset: Annotated[int, Query(ge=0, le=2**31)] = 0
+
+
+@router.post("", status_code=201)
+async def create(request: Request, body: TableBody, reading: Reading, new: Annotated[NewRunQuery, Depends()]) -> Json:
+    """Put a run of a table in line. It goes on whether or not anyone watches."""
+    state = request.app.state
+    table, examples = await read_table(body, reading, state.settings, new.bad_rows)
+    facts = await state.engine.facts()
+    made = NewRun(reading.name or "table", facts, new.shape, new.note, new.cache, table.facts.to_dict())
+    run = await state.queue.submit(made, examples)
+    return Json(run.to_dict(), status_code=201)
+
+
+@router.get("")
+async def runs(
+    request: Request,
+    limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 100,
+    offset: Annotated[int, Query(ge=0, le=2**31)] = 0,
+    search: str = "",
+) -> Json:
+    """Runs, newest first."""
+    found = await request.app.state.store.runs(limit=limit, offset=offset, search=search)
+    return Json({"runs": [run.to_dict() for run in found], "limit": limit, "offset": offset})
+
+
+@router.get("/{run_id}")
+async def run(request: Request, run_id: str) -> Json:
+    """A run with the numbers it measured so far."""
+    found = await request.app.state.store.get(run_id)
+    return Json(found.to_dict() | {"summary": await summary_of(request.app.state.store, found)})
+
+
+@router.get("/{run_id}/rows")
+async def rows(request: Request, run_id: str, query: Annotated[RowsQuery, Depends()]) -> Json:
+    """One page of rows, and how many rows each other `show` would lead to."""
+    store = request.app.state.store
+    await store.get(run_id)
+    names = RowsQuery.__dataclass_fields__
+    page = await store.page(run_id, RowFilter(**{name: getattr(query, name) for name in names}))
+    return Json({"rows": [_row(item) for item in page.rows], "total": page.total, "counts": page.counts})
+
+
+@router.get("/{run_id}/rows/{position}")
+async def row(request: Request, run_id: str, position: int) -> Json:
+    """Everything about one row, its state whole."""
+    store = request.app.state.store
+    await store.get(run_id)
+    found: Row | None = await store.one(run_id, position)
+    if found is None:
+        raise NotFound(f"no row at place {position} in this run")
+    return Json(_row(found) | {"state": found.outcome.example.state, "extra": dict(found.outcome.example.extra)})
+
+
+@router.get("/{run_id}/events", response_class=StreamingResponse)
+async def events(request: Request, run_id: str) -> StreamingResponse:
+    """NDJSON of how a run goes, until it ends; a `heartbeat` line where nothing happens for a while."""
+    await request.app.state.store.get(run_id)
+    lines = _event_lines(request.app.state.queue.events(run_id))
+    return StreamingResponse(lines, media_type="application/x-ndjson", headers=STREAM_HEADERS)
+
+
+@router.post("/{run_id}/cancel")
+async def cancel(request: Request, run_id: str) -> Json:
+    """Stop a run; what came back stays."""
+    await request.app.state.store.get(run_id)
+    await request.app.state.queue.stop(run_id)
+    return await run(request, run_id)
+
+
+@router.post("/{run_id}/resume")
+async def resume(request: Request, run_id: str) -> Json:
+    """Go on with the rows that have no outcome."""
+    await request.app.state.queue.resume(run_id)
+    return await run(request, run_id)
+
+
+@router.post("/{run_id}/retry")
+async def retry(request: Request, run_id: str) -> Json:
+    """Ask the failed rows again."""
+    await request.app.state.store.get(run_id)
+    await request.app.state.queue.retry(run_id)
+    return await run(request, run_id)
+
+
+@router.patch("/{run_id}")
+async def rename(request: Request, run_id: str, name: str | None = None, note: str | None = None) -> Json:
+    """Change what a run is called, or the note on it."""
+    found = await request.app.state.store.get(run_id)
+    await request.app.state.store.rename(run_id, name or found.name, found.note if note is None else note)
+    return await run(request, run_id)
+
+
+@router.delete("/{run_id}")
+async def delete(request: Request, run_id: str) -> Json:
+    """Stop a run and put it away; for a day `restore` brings it back."""
+    found = await request.app.state.store.get(run_id)
+    await request.app.state.queue.stop(run_id)
+    await request.app.state.store.delete(found.id)
+    return Json({"deleted": found.id, "restore": f"/api/runs/{found.id}/restore"})
+
+
+@router.post("/{run_id}/restore")
+async def restore(request: Request, run_id: str) -> Json:
+    """Bring a deleted run back."""
+    await request.app.state.store.get(run_id)
+    await request.app.state.store.restore(run_id)
+    return await run(request, run_id)
+
+
+@router.get("/{run_id}/export", response_class=StreamingResponse)
+async def export(request: Request, run_id: str, format: Literal["csv", "jsonl", "parquet"] = "csv") -> Response:
+    """The rows of a run in the table's order; the CSV is safe to open in a spreadsheet."""
+    found: StoredRun = await request.app.state.store.get(run_id)
+    outcomes = await request.app.state.store.outcomes(run_id)
+    name = quote(f"{PurePath(found.name).stem or 'table'}-results.{format}")
+    headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{name}"}
+    if format == "parquet":
+        content = await asyncio.to_thread(write_parquet, outcomes)
+        return Response(content, media_type=TYPES[format], headers=headers)
+    write = write_csv if format == "csv" else write_jsonl
+    return StreamingResponse(write(outcomes), media_type=TYPES[format], headers=headers)
+
+
+async def summary_of(store: Any, run: StoredRun) -> Any:
+    """The numbers of a run; those of one that has ended are kept, so that they are computed once."""
+    kept = await store.summary(run.id)
+    if kept is not None:
+        return kept
+    outcomes = await store.outcomes(run.id)
+    summary = (await asyncio.to_thread(summarise, outcomes)).to_dict()
+    if run.state in ("finished", "stopped", "failed"):
+        await store.save_summary(run.id, summary)
+    return summary
+
+
+async def _event_lines(source: AsyncGenerator[Event, None]) -> AsyncGenerator[bytes, None]:
+    async with aclosing(source) as happening:
+        following = asyncio.ensure_future(anext(happening, None))
+        try:
+            while True:
+                done, _ = await asyncio.wait({following}, timeout=HEARTBEAT_S)
+                if not done:
+                    yield b'{"type":"heartbeat"}\n'
+                    continue
+                event = following.result()
+                if event is None:
+                    return
+                yield orjson.dumps({"type": "progress"} | event.to_dict(), option=orjson.OPT_APPEND_NEWLINE)
+                following = asyncio.ensure_future(anext(happening, None))
+        finally:
+            following.cancel()
+            await asyncio.gather(following, return_exceptions=True)
+
+
+def _row(item: Row) -> dict[str, Any]:
+    return {"position": item.position, "cached": item.cached} | row_line(item.outcome)
