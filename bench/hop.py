@@ -16,13 +16,13 @@ REQUESTS = 400
 ROUNDS = 5
 CLIENTS = 8
 STATE = "I was charged twice for my order last week"
-DIRECT = {
+BODY = {
+    "model": "jev-latest",
     "state": STATE,
     "questions": {
         "q1": {"type": "choice", "instructions": "Which team?", "criteria": {"billing": None, "other": None}}
     },
 }
-THROUGH = {"state": STATE, "questions": [{"question": "Which team?", "answers": ["billing", "other"]}]}
 
 Ask = Callable[[], Awaitable[None]]
 
@@ -58,10 +58,7 @@ def asker(session: aiohttp.ClientSession, url: str, body: dict[str, Any]) -> Ask
 async def compare(server: str, page: str) -> list[tuple[str, str, str]]:
     """Rows of the table; direct and through take turns, so that a noisy machine is noisy for both."""
     async with aiohttp.ClientSession() as session:
-        direct, through = (
-            asker(session, f"{server}/v1/systemone", DIRECT),
-            asker(session, f"{page}/api/predict", THROUGH),
-        )
+        direct, through = (asker(session, f"{root}/v1/systemone", BODY) for root in (server, page))
         await latencies(direct, 50)
         await latencies(through, 50)
         extra, ratios, rates = [], [], []
@@ -71,9 +68,9 @@ async def compare(server: str, page: str) -> list[tuple[str, str, str]]:
             ratios.append(statistics.median(ours) / statistics.median(theirs))
             rates.append(await throughput(through, REQUESTS) / await throughput(direct, REQUESTS))
     return [
-        ("one more hop, p50, one client", f"+ {statistics.median(extra) * 1000:.2f} ms", "+ 0.6 ms"),
-        ("  as a ratio of the p50s", f"{statistics.median(ratios):.2f} x", ""),
-        (f"throughput with {CLIENTS} clients against direct", f"{statistics.median(rates):.2f}", "0.9"),
+        ("/v1/systemone through clef, p50, one client", f"+ {statistics.median(extra) * 1000:.2f} ms", "+ 0.6 ms"),
+        ("  against straight to the same llama.cpp", f"{statistics.median(ratios):.2f} x", ""),
+        (f"  its throughput with {CLIENTS} clients", f"{statistics.median(rates):.2f} x", ">= 0.9 x"),
     ]
 
 

@@ -24,6 +24,8 @@ PROBE = Request("ping", (Noul("Is this a test?"),))
 """The smallest real decision: shows that a server decides, not only that it listens."""
 CHECK_TIMEOUT_S = 1.5
 """A status must come quickly; a server that is busy with a long prompt still answers /health."""
+KEEP_ALIVE_S = 3.0
+"""Idle connections are closed by us before llama.cpp does, which is after 5 s: a request would meet the closing."""
 FRESH_S = 1.0
 """A decision answered this recently says more than /health would, so none is asked."""
 
@@ -51,6 +53,7 @@ class UpstreamEngine:
         self._served: str | None = None
         self._limit: int | None = None
         self._answered_at = -math.inf
+        self._closed = False
 
     async def facts(self) -> EngineFacts:
         """What the server says about itself now."""
@@ -95,7 +98,8 @@ class UpstreamEngine:
         return None
 
     async def close(self) -> None:
-        """Close the connections."""
+        """Close the connections; whatever is asked after that is Unavailable."""
+        self._closed = True
         if self._session is not None:
             await self._session.close()
 
@@ -142,8 +146,10 @@ class UpstreamEngine:
 
     def _open(self) -> aiohttp.ClientSession:
         """The one keep-alive session, opened in the running event loop at its first use."""
-        if self._session is None or self._session.closed:
-            connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=30)
+        if self._closed:
+            raise Unavailable(f"{self.address} is not asked any more: clef is ending", phase="off")
+        if self._session is None:
+            connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_ALIVE_S)
             self._session = aiohttp.ClientSession(
                 timeout=self._timeout, connector=connector, trust_env=not is_loopback(self.address)
             )

@@ -58,6 +58,9 @@ class Child:
         done, _ = await asyncio.wait({self.exited}, timeout=grace_s)
         if not done:
             self.signal(signal.SIGKILL)
+        elif self.exited.cancelled():  # the event loop is closing under us: no time for manners, nobody left to reap
+            self.signal(signal.SIGKILL)
+            return Exit(-signal.SIGKILL)
         return await asyncio.shield(self.exited)
 
     def signal(self, number: signal.Signals) -> None:

@@ -11,6 +11,7 @@ import socket
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
 
@@ -43,6 +44,8 @@ class Program:
     @property
     def shown(self) -> str:
         """How a person is told which one it is."""
+        if self.origin == "the xllamacpp wheel":
+            return f"llama.cpp inside xllamacpp {version('xllamacpp')}"
         return f"{self.argv[-1]} (from {self.origin})"
 
 
@@ -51,6 +54,7 @@ class Command:
     """One start of a llama-server."""
 
     program: Program
+    model: Path
     arguments: tuple[str, ...]
     address: str
     """Where it will listen."""
@@ -85,20 +89,25 @@ def find_program(settings: Settings) -> Program:
     return Program((sys.executable, "-P", str(HOST_PROGRAM)), "the xllamacpp wheel")
 
 
-def plan(settings: Settings) -> Command:
-    """One start with a fresh key and port. Raises SettingsError naming the setting that cannot be used.
+def check(settings: Settings) -> tuple[Program, Path]:
+    """The program and the model's path. Raises SettingsError naming the setting that cannot be used.
 
-    Reads the model file's header, so call it off the event loop.
+    Reads the model file's header, so call it off the event loop; `plan` as well.
     """
     if not settings.manage_server:
         raise SettingsError("CLEF_MANAGE_SERVER=0 forbids starting llama.cpp", hint="set CLEF_UPSTREAM to a server")
     if not settings.model:
         raise SettingsError("llama.cpp needs a model", hint="give --model PATH.gguf or set CLEF_MODEL")
+    return find_program(settings), check_model(settings.model)
+
+
+def plan(settings: Settings) -> Command:
+    """One start with a fresh key and port. Raises SettingsError as `check`, and for a port that cannot be used."""
+    program, model = check(settings)
     extra, key = _take(settings.llama_args, ("--api-key",))
     host = _last(extra, ("--host",)) or LOOPBACK
     port = _port(_last(extra, ("--port",)), host)
     context = str(settings.context)
-    model = check_model(settings.model)
     arguments = (
         # The alias is what answers and exports name; without it the wheel gives the whole path. It splits at commas.
         *("-m", str(model), "--alias", model.name.replace(",", "_")),
@@ -107,8 +116,8 @@ def plan(settings: Settings) -> Command:
         *("--no-mmproj", "-lv", VERBOSITY),
         *extra,
     )
-    reachable = LOOPBACK if host == "0.0.0.0" else host
-    return Command(find_program(settings), arguments, f"http://{reachable}:{port}", key or secrets.token_urlsafe(24))
+    address = f"http://{LOOPBACK if host == '0.0.0.0' else host}:{port}"
+    return Command(program, model, arguments, address, key or secrets.token_urlsafe(24))
 
 
 def _runnable(path: Path) -> str:

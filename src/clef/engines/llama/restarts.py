@@ -40,6 +40,7 @@ class Budget:
         self._pace = pace
         self._clock = clock
         self._deaths: deque[float] = deque()
+        self._forgiven = 0
 
     def spend(self) -> float | None:
         """Count a death; the pause before the restart, or None when there have been too many."""
@@ -47,12 +48,19 @@ class Budget:
         while self._deaths and now - self._deaths[0] > self._pace.window_s:
             self._deaths.popleft()
         self._deaths.append(now)
-        return None if len(self._deaths) > self._pace.deaths else self._pace.pause(len(self._deaths))
+        self._settle()
+        spent = len(self._deaths)
+        return None if spent > self._pace.deaths else self._pace.pause(max(1, spent))
 
-    def forgive(self) -> None:
-        """Take the last death off the count: an input was to blame, not the server."""
-        if self._deaths:
+    def forgive(self, deaths: int) -> None:
+        """Take the last deaths off the count, one that is about to be counted included: an input was to blame."""
+        self._forgiven += deaths
+        self._settle()
+
+    def _settle(self) -> None:
+        while self._deaths and self._forgiven:
             self._deaths.pop()
+            self._forgiven -= 1
 
     @property
     def spent(self) -> int:

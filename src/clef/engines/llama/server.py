@@ -1,43 +1,78 @@
-"""Turns a Request into its length in tokens, by asking a llama-server; otherwise any System One server over HTTP."""
+"""Turns a Request into a Reply, or into its length in tokens, by a llama-server of our own over HTTP."""
 
-from collections.abc import Iterator
+import asyncio
 
+import aiohttp
 import orjson
 
-from clef.decisions.examples import Request
-from clef.decisions.questions import Choice, Json, Noul, Question, Score, as_text
-from clef.decisions.wire import normalised
+from clef.decisions.examples import Reply, Request
+from clef.decisions.wire import read_error
+from clef.engines.llama.tokens import Template, measure, prompt_tokens
 from clef.engines.upstream import UpstreamEngine
+from clef.errors import BadReply, Unavailable
+
+CONNECTIONS = 32
+"""Decisions under way at once; more wait here. llama.cpp decides one after the other, and its connections should stay
+well below its threads (see command.py): above, it hangs up on kept-alive ones, or lets new ones wait for seconds."""
 
 
 class LlamaServer(UpstreamEngine):
     """An UpstreamEngine that is known to be llama-server."""
 
+    def __init__(self, address: str, *, key: str, timeout_s: float) -> None:
+        super().__init__(address, key=key, timeout_s=timeout_s, kind="llama")
+        self._places = asyncio.Semaphore(CONNECTIONS)
+        self._is_closed = False
+        self._measuring = asyncio.Lock()
+        self._template: Template | None = None
+
+    async def decide(self, request: Request) -> Reply:
+        """Answer a request, after those that came before."""
+        async with self._places:
+            return await super().decide(request)
+
+    async def close(self) -> None:
+        """Close the connections for good: what still waits for one gets Unavailable and opens none."""
+        self._is_closed = True
+        await super().close()
+
     async def count_tokens(self, request: Request) -> int | None:
-        """Tokens of the state's and the questions' own text. What the model's template adds is not in it."""
-        texts = [as_text(normalised(text)) for text in texts_of(request)]
-        body = orjson.dumps({"content": "\n".join(texts), "parse_special": True})
+        """Tokens of the longest prompt that the request makes. The first call takes ten small decisions more."""
+        async with self._measuring:
+            if self._template is None:
+                self._template = await measure(self._took, self._tokenize)
+        return await prompt_tokens(request, self._template, self._tokenize)
+
+    async def _took(self, request: Request) -> int:
+        tokens = (await self.decide(request)).input_tokens
+        if tokens is None:
+            raise BadReply("llama.cpp does not say how many tokens a decision took")
+        return tokens
+
+    async def _tokenize(self, texts: list[str]) -> int:
+        body = orjson.dumps({"content": texts, "parse_special": True})
         status, content = await self._send("POST", "/tokenize", body)
-        return len(self._parse(content)["tokens"]) if status == 200 else None
+        if status >= 300:
+            raise read_error(status, content.decode("utf-8", "replace"))
+        return len(self._parse(content)["tokens"])
+
+    async def _send(self, method: str, path: str, body: bytes | None = None) -> tuple[int, bytes]:
+        """As the base does, and once more where the server hung up: it may close a kept-alive connection just as it is
+        used again, and nothing we send changes anything there."""
+        if self._is_closed:
+            raise Unavailable("llama.cpp has ended", phase="starting")
+        try:
+            return await super()._send(method, path, body)
+        except Unavailable as error:
+            if self._is_closed or not hung_up(error):
+                raise
+            try:
+                return await super()._send(method, path, body)
+            except Unavailable:
+                raise error from error.__cause__  # the first one tells that the server had the request
 
 
-def texts_of(request: Request) -> Iterator[Json]:
-    """Every text of a request that the model reads, in the prompt's order."""
-    yield request.state
-    for question in request.questions:
-        if question.instructions is not None:
-            yield question.instructions
-        yield from _answers(question)
-
-
-def _answers(question: Question) -> Iterator[Json]:
-    match question:
-        case Choice():
-            for option in question.options:
-                yield option.name
-                if option.description is not None:
-                    yield option.description
-        case Score():
-            yield from question.levels
-        case Noul():
-            yield from (side for side in (question.true, question.false) if side is not None)
+def hung_up(error: Unavailable) -> bool:
+    """Whether the server had the request and ended the connection, rather than never taking one."""
+    broken = isinstance(error.__cause__, aiohttp.ServerDisconnectedError | aiohttp.ClientOSError)
+    return broken and not isinstance(error.__cause__, aiohttp.ClientConnectorError)

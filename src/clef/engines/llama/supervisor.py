@@ -18,75 +18,34 @@ Ready means a decision, not a green /health. Any exit after a stop was asked for
 
 import asyncio
 import contextlib
-from dataclasses import dataclass, field
+import shlex
 from pathlib import Path
-from typing import Literal
+
+from platformdirs import user_state_path
 
 from clef.decisions.examples import Reply, Request
-from clef.engines.engine import EngineFacts, Phase
-from clef.engines.llama.child import Child, spawn
-from clef.engines.llama.command import Command, plan
-from clef.engines.llama.output import LogFile, Output
+from clef.engines.engine import EngineFacts
+from clef.engines.llama.command import Command, check, plan
+from clef.engines.llama.life import End, Life, begin
+from clef.engines.llama.modelfile import fingerprint
+from clef.engines.llama.orphans import Register
+from clef.engines.llama.output import LogFile
 from clef.engines.llama.restarts import Budget, Pace
-from clef.engines.llama.server import LlamaServer
-from clef.errors import BadReply, Crashed, EngineError, SettingsError, TimedOut, Unavailable
+from clef.engines.llama.server import hung_up
+from clef.engines.llama.startlog import StartFacts
+from clef.engines.llama.states import ENDED, PHASES, Details, State
+from clef.engines.llama.turns import Turns
+from clef.errors import Crashed, EngineError, Refused, SettingsError, TooLong, Unavailable
 from clef.settings import Settings
 
-State = Literal["off", "starting", "loading", "ready", "restarting", "failed", "gave up", "stopping", "stopped"]
-
-PHASES: dict[State, Phase] = {
-    "off": "off",
-    "starting": "starting",
-    "loading": "loading",
-    "ready": "ready",
-    "restarting": "starting",
-    "failed": "failed",
-    "gave up": "failed",
-    "stopping": "off",
-    "stopped": "off",
-}
-ENDED: frozenset[State] = frozenset({"off", "failed", "gave up", "stopped"})
 USUAL_PACE = Pace()
-SHOWN_LINES = 6
-"""Last lines of the child's output in a message."""
-DEATH_NOTICE_S = 1.0
-"""A dead child breaks its connections a moment before its exit is collected."""
-
-
-@dataclass(slots=True)
-class Life:
-    """One child, from its spawn to its reaping."""
-
-    command: Command
-    output: Output
-    child: Child
-    server: LlamaServer
-    was_ready: bool = False
-    strikes: int = 0
-    suspected: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set when decisions keep failing while the child lives."""
-
-    def strike(self, limit: int) -> None:
-        """Count a decision that got no proper reply."""
-        self.strikes += 1
-        if self.strikes >= limit:
-            self.suspected.set()
-
-
-@dataclass(frozen=True, slots=True)
-class End:
-    """Why a life ended."""
-
-    message: str
-    hint: str | None = None
-    retry: bool = False
-    """Whether another start may help."""
 
 
 class LlamaEngine:
     """A llama.cpp child behind the Engine protocol. Use it in the event loop that started it."""
 
-    def __init__(self, settings: Settings, pace: Pace = USUAL_PACE) -> None:
+    def __init__(self, settings: Settings, pace: Pace = USUAL_PACE, folder: Path | None = None) -> None:
+        """`folder` keeps the notes by which children left behind by an earlier run are found."""
         self._settings = settings
         self._pace = pace
         self._state: State = "off"
@@ -96,13 +55,46 @@ class LlamaEngine:
         self._stop_asked = asyncio.Event()
         self._owner: asyncio.Task[None] | None = None
         self._life: Life | None = None
-        self._served: EngineFacts | None = None
+        self._lives = 0
+        self._turns = Turns()
+        self._budget = Budget(pace)
+        self._register = Register(folder or user_state_path("clef") / "children")
         self._log: LogFile | None = None
+        self._fingerprint: str | None = None
 
     @property
     def state(self) -> State:
         """Where the owner is; see the table above."""
         return self._state
+
+    @property
+    def settings(self) -> Settings:
+        """What it runs with, or would."""
+        return self._settings
+
+    @property
+    def pid(self) -> int | None:
+        """Process id of the child; None while there is none."""
+        life = self._life
+        return None if life is None or life.child.exited.done() else life.child.pid
+
+    def details(self) -> Details:
+        """What `facts` has no room for."""
+        command = self._life.command if self._life else None
+        return Details(
+            self._state,
+            command.program.shown if command else "",
+            shlex.join(command.argv) if command else "",
+            self.pid,
+            self._lives,
+            self.start_facts,
+            tuple(self.log_tail()),
+        )
+
+    @property
+    def start_facts(self) -> StartFacts:
+        """What the child said about itself while it started."""
+        return self._life.start.facts if self._life else StartFacts()
 
     async def start(self) -> None:
         """Begin to start; `wait_ready` or `facts` tell how it goes. Does nothing while it runs.
@@ -112,10 +104,10 @@ class LlamaEngine:
         if self._state not in ENDED:
             return
         self._stop_asked.clear()
+        self._budget, self._turns = Budget(self._pace), Turns()
         self._become("starting", "Starting llama.cpp")
         try:
-            command = await asyncio.to_thread(plan, self._settings)
-            self._log = self._open_log()
+            command = await asyncio.to_thread(self._prepare)
         except SettingsError as error:
             self._become("failed", error.message, error.hint)
             raise
@@ -126,44 +118,68 @@ class LlamaEngine:
 
     async def wait_ready(self) -> None:
         """Return once decisions are answered. Raises Unavailable with the reason when that will not come."""
-        while self._state != "ready":
+        while not self._answers():
             if self._state in ENDED or self._state == "stopping":
                 raise self._unavailable()
             await self._changed.wait()
 
+    async def wait_ended(self) -> None:
+        """Return once it has stopped, failed or been given up; at once where it has not been started."""
+        while self._state not in ENDED:
+            await self._changed.wait()
+
+    async def restart(self, settings: Settings | None = None) -> None:
+        """Stop and begin to start again, with other settings where they are given. Raises as `start`.
+
+        Settings that cannot work stop nothing.
+        """
+        wanted = settings or self._settings
+        await asyncio.to_thread(check, wanted)
+        await self.close()
+        self._settings = wanted
+        await self.start()
+
     async def facts(self) -> EngineFacts:
         """The state, as everyone above sees it; asks nobody, so it is there at once."""
-        served = self._served
+        life = self._life
+        served = life.facts if life else None
         return EngineFacts(
             kind="llama",
             phase=PHASES[self._state],
             model=served.model if served else Path(self._settings.model or "").name or None,
-            address=self._life.command.address if self._life else None,
-            max_tokens=(served.max_tokens if served else None) or self._settings.context,
+            address=life.command.address if life else None,
+            max_tokens=self.start_facts.max_tokens or (served.max_tokens if served else None) or self._settings.context,
             message=self._message,
             hint=self._hint,
+            fingerprint=self._fingerprint,
         )
 
     async def decide(self, request: Request) -> Reply:
-        """Answer a request. Raises Unavailable before it is ready, Crashed when the child dies with the request."""
-        life = self._ready_life()
-        try:
-            reply = await life.server.decide(request)
-        except Unavailable as error:
-            raise await self._explain(life, error) from error
-        except (TimedOut, BadReply):
-            life.strike(self._pace.strikes)
-            raise
-        life.strikes = 0
-        return reply
+        """Answer a request.
+
+        Raises Unavailable before it is ready, Crashed when the child dies with the request, and Refused for an input
+        that ended the child twice.
+        """
+        async with self._turns.take(request):
+            life, number = self._ready_life(), self._lives
+            try:
+                reply = await life.server.decide(request)
+            except Unavailable as error:
+                raise await self._explain(request, life, number, error) from error
+            except EngineError:
+                life.strike(self._pace.strikes)
+                raise
+            life.acquit()
+            self._turns.clear(request)
+            return reply
 
     async def count_tokens(self, request: Request) -> int | None:
-        """Tokens of the request's own text, by the model's tokenizer; None while there is no server to ask."""
-        if self._state != "ready" or self._life is None:
+        """Tokens of the longest prompt that the request makes, to within 2 %; None while there is no server to ask."""
+        if self._life is None or not self._answers():
             return None
         try:
             return await self._life.server.count_tokens(request)
-        except EngineError:
+        except (EngineError, TooLong):
             return None
 
     def log_tail(self, count: int = 200) -> list[str]:
@@ -192,7 +208,7 @@ class LlamaEngine:
 
     async def _keep_alive(self, command: Command) -> None:
         """Lives one after the other until one ends for good or a stop is asked for."""
-        budget, crashes = Budget(self._pace), 0
+        crashes = 0
         while True:
             end, was_ready = await self._live(command)
             if self._stop_asked.is_set():
@@ -200,9 +216,9 @@ class LlamaEngine:
                 return
             crashes = 0 if was_ready else crashes + 1
             if was_ready:
-                pause = budget.spend()
+                pause = self._budget.spend()
                 if pause is None:
-                    times = f"It ended {budget.spent} times within {self._pace.window_s / 60:.0f} minutes"
+                    times = f"It ended {self._budget.spent} times within {self._pace.window_s / 60:.0f} minutes"
                     self._become("gave up", f"{end.message}\n{times}; clef gave up restarting it.", end.hint)
                     return
             elif end.retry and crashes < self._settings.start_attempts:
@@ -220,51 +236,44 @@ class LlamaEngine:
 
     async def _live(self, command: Command) -> tuple[End, bool]:
         """One child from spawn to reaping: why it ended, and whether it had been ready."""
-        output = Output(log=self._log)
         try:
-            child = await spawn(command.argv, command.env, output)
+            life = await begin(command, self._settings.upstream_timeout, self._log)
         except OSError as error:
             return End(f"llama.cpp cannot be started: {error.strerror}"), False
-        server = LlamaServer(command.address, key=command.key, timeout_s=self._settings.upstream_timeout, kind="llama")
-        life = self._life = Life(command, output, child, server)
+        self._life = life
+        self._lives += 1
+        self._register.enter(life.child.pid, command.argv)
         try:
             end = await self._bring_up(life) or await self._serve(life)
         finally:
             if self._stop_asked.is_set():
                 self._become("stopping", "Stopping llama.cpp")
-            await asyncio.shield(child.stop(self._pace.grace_s))
-            await server.close()
-        return end, life.was_ready
+            await asyncio.shield(life.child.stop(self._pace.grace_s))
+            self._register.leave(life.child.pid)
+            await life.server.close()
+        return end, life.facts is not None
 
     async def _bring_up(self, life: Life) -> End | None:
         """Wait until a decision is answered; None then, or why it will not be."""
-        probing = asyncio.create_task(self._until_decided(life))
+        probing = asyncio.create_task(life.until_decided(self._pace.poll_s, self._loading))
         limit = self._settings.ready_timeout
         try:
             await self._first({life.child.exited, probing}, limit)
         finally:
             probing.cancel()
             await asyncio.wait({probing})
-        if life.child.exited.done():
-            return self._death(life, "while starting")
-        if not probing.cancelled():
-            return probing.result()
-        return End(f"llama.cpp answered no decision within {limit:g} s", "raise CLEF_READY_TIMEOUT")
+        if life.is_over:
+            return life.death("while starting")
+        if probing.cancelled():
+            return End(f"llama.cpp answered no decision within {limit:g} s", "raise CLEF_READY_TIMEOUT")
+        end = probing.result()
+        if end is None:
+            self._become("ready", life.start.facts.warning)
+        return end
 
-    async def _until_decided(self, life: Life) -> End | None:
-        """Ask until a decision is answered or refused for good."""
-        while True:
-            facts = await life.server.probe()
-            if facts.phase == "ready":
-                self._served = facts
-                life.was_ready = True
-                self._become("ready")
-                return None
-            if facts.phase == "failed":
-                return End(f"llama.cpp is up, but does not decide: {facts.message}", facts.hint)
-            if facts.phase == "loading" and self._state != "loading":
-                self._become("loading", "Loading the model")
-            await asyncio.sleep(self._pace.poll_s)
+    def _loading(self) -> None:
+        if self._state != "loading":
+            self._become("loading", "Loading the model")
 
     async def _serve(self, life: Life) -> End:
         """Watch a ready child until it ends, is stuck, or a stop is asked for."""
@@ -272,18 +281,17 @@ class LlamaEngine:
             suspicion = asyncio.create_task(life.suspected.wait())
             await self._first({life.child.exited, suspicion})
             suspicion.cancel()
-            if life.child.exited.done():
-                return self._death(life, "while serving")
+            if life.is_over:
+                return life.death("while serving")
             if self._stop_asked.is_set():
                 return End("llama.cpp was stopped")
             probing = asyncio.create_task(life.server.probe())
             await self._first({life.child.exited, probing})
             probing.cancel()
             await asyncio.wait({probing})
-            if not probing.cancelled() and probing.result().phase != "ready":
+            if not probing.cancelled() and probing.result().phase != "ready" and not life.is_over:
                 return End(f"llama.cpp is stuck: it runs, but {probing.result().message}", retry=True)
-            life.strikes = 0
-            life.suspected.clear()
+            life.acquit()
 
     async def _first(self, tasks: "set[asyncio.Task[object]]", timeout_s: float | None = None) -> None:
         """Wait for one of the tasks, a stop, or the time-out."""
@@ -300,31 +308,37 @@ class LlamaEngine:
 
     # What follows waits for nothing but what it says.
 
-    def _death(self, life: Life, when: str) -> End:
-        end = life.child.exited.result()
-        said = "\n".join(life.output.tail(SHOWN_LINES))
-        return End(f"llama.cpp ended with {end} {when}.\n{said}".rstrip(), retry=end.by_signal)
-
     def _ready_life(self) -> Life:
-        if self._state != "ready" or self._life is None:
+        if self._life is None or not self._answers():
             raise self._unavailable()
         return self._life
 
-    async def _explain(self, life: Life, error: Unavailable) -> EngineError:
+    def _answers(self) -> bool:
+        """Whether it is ready and alive: an exit is collected a moment before the owner acts on it."""
+        return self._state == "ready" and not (self._life is None or self._life.is_over)
+
+    async def _explain(self, request: Request, life: Life, number: int, error: Unavailable) -> EngineError:
         """What a broken exchange was: the child's death, a stop, or something that may pass."""
-        if error.phase == "off":
-            await asyncio.wait({life.child.exited}, timeout=DEATH_NOTICE_S)
+        died = error.phase == "off" and await life.notice_death()
         if self._stop_asked.is_set():
             return Unavailable("llama.cpp is being stopped", phase="off")
-        if life.child.exited.done():
-            return Crashed(
-                f"llama.cpp ended with {life.child.exited.result()} while it held this request",
-                hint="it is started again; the request can be sent again",
-            )
-        life.strike(self._pace.strikes)
-        return error
+        if not died:
+            life.strike(self._pace.strikes)
+            return error
+        end = life.child.exited.result()
+        if not hung_up(error):
+            return Unavailable(f"llama.cpp ended with {end} before it took this request", phase="starting")
+        if self._turns.blame(request, number):
+            self._budget.forgive(2)
+            return Refused(f"this input ended llama.cpp twice ({end}), so it is not sent again")
+        return Crashed(
+            f"llama.cpp ended with {end} while it held this request",
+            hint="it is started again; the request can be sent again",
+        )
 
     def _unavailable(self) -> Unavailable:
+        if self._state == "ready":  # its child is dead, and the owner is about to act on it
+            return Unavailable("llama.cpp has just ended", phase="starting")
         message = self._message or "llama.cpp is not running"
         return Unavailable(message, hint=self._hint, phase=PHASES[self._state])
 
@@ -332,6 +346,14 @@ class LlamaEngine:
         self._state, self._message, self._hint = state, message, hint
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
+
+    def _prepare(self) -> Command:
+        """What blocks, before a start: the model's header, the log file, and what an earlier clef left running."""
+        command = plan(self._settings)
+        self._fingerprint = fingerprint(command.model)
+        self._register.sweep()
+        self._log = self._open_log()
+        return command
 
     def _open_log(self) -> LogFile | None:
         path = self._settings.server_log
