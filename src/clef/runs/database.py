@@ -37,12 +37,14 @@ class Database:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._lock = _lock(path)
-            with closing(self._connect()) as connection:
-                _migrate(connection, path)
         except OSError as error:
             hint = "CLEF_DATA_DIR sets the folder"
             raise StoreError(f"runs cannot be kept in {path.parent}: {error.strerror}", hint=hint) from error
-        except sqlite3.Error as error:
+        try:
+            with closing(self._connect()) as connection:
+                migrate(connection, path)
+        except (sqlite3.Error, StoreError) as error:
+            self._lock.close()
             raise _store_error(error, path) from error
 
     async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
@@ -111,7 +113,7 @@ def _lock(path: Path) -> IO[bytes]:
     return lock
 
 
-def _migrate(connection: sqlite3.Connection, path: Path) -> None:
+def migrate(connection: sqlite3.Connection, path: Path) -> None:
     """Apply each numbered file that the database has not seen, one transaction a file."""
     steps = sorted(
         step.name for step in files("clef.runs").joinpath("migrations").iterdir() if step.name.endswith(".sql")
@@ -124,7 +126,9 @@ def _migrate(connection: sqlite3.Connection, path: Path) -> None:
         connection.executescript(f"begin;\n{script}\npragma user_version = {number};\ncommit;")
 
 
-def _store_error(error: sqlite3.Error, path: Path) -> StoreError:
+def _store_error(error: sqlite3.Error | StoreError, path: Path) -> StoreError:
+    if isinstance(error, StoreError):
+        return error
     said = str(error)
     if "full" in said:
         return StoreError(f"the disk that holds {path} is full", hint="make room, then resume the run; nothing is lost")

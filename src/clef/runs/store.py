@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import islice
+from pathlib import Path
 from typing import Any, Literal
 
 import orjson
@@ -30,6 +31,7 @@ from clef.runs.rows import (
     read_example,
     read_outcome,
 )
+from clef.runs.transfer import export_run, import_run
 
 RunState = Literal["queued", "running", "paused", "stopped", "finished", "failed"]
 LIVE: tuple[RunState, ...] = ("queued", "running", "paused")
@@ -263,6 +265,15 @@ class Store:
     async def one(self, run_id: str, position: int) -> Row | None:
         """The row at a place of a run, or None where it has no outcome."""
         return await browse.one(self._database, run_id, position)
+
+    async def export(self, run_id: str, path: Path) -> None:
+        """Write a run to a file of its own."""
+        await self.get(run_id)
+        await export_run(self._database, run_id, path)
+
+    async def take_in(self, path: Path) -> StoredRun:
+        """The run of a file that `export` wrote, as a run of this store. Raises InputError where it holds none."""
+        return await self.get(await import_run(self._database, path))
 
     async def live(self) -> list[StoredRun]:
         """Runs that were under way or in line, oldest first."""
