@@ -41,7 +41,7 @@ def llama(folder: Path, context: int = 4096) -> Iterator[str]:
     write_clef(model)
     size = str(context)
     command = [sys.executable, "-m", "clef.engines.llama.host", "-m", str(model), "--host", "127.0.0.1"]
-    command += ["--port", str(port), "-c", size, "-b", size, "-ub", size, "-np", "1"]
+    command += ["--port", str(port), "-c", size, "-b", size, "-ub", size, "-np", "1", "--threads-http", "64", "-t", "1"]
     with running(command):
         wait_for(f"http://127.0.0.1:{port}/health")
         yield f"http://127.0.0.1:{port}"

@@ -5,7 +5,7 @@ a text without saying so; here a longer text is refused instead.
 """
 
 import asyncio
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from clef.decisions.answers import Answer
@@ -79,7 +79,13 @@ class BuiltinEngine:
             named = criteria.items() if isinstance(criteria, dict) else [("", level) for level in criteria]
             texts.append(as_text(question["instructions"]))
             texts.extend(f"{name} {as_text(text) if text else ''}" for name, text in named)
-        return [len(self._decider.static.tok.encode(text, len(text) + 1)) for text in texts]
+        return [_count(text) for text in texts]
+
+
+@lru_cache(maxsize=4096)
+def _count(text: str) -> int:
+    """Tokens of a text; the questions of a table are the same on every row."""
+    return len(_load().static.tok.encode(text, len(text) + 1))
 
 
 @cache

@@ -43,9 +43,11 @@ class Database:
         try:
             with closing(self._connect()) as connection:
                 migrate(connection, path)
-        except (sqlite3.Error, StoreError) as error:
+        except BaseException as error:
             self._lock.close()
-            raise _store_error(error, path) from error
+            if isinstance(error, sqlite3.Error):
+                raise _store_error(error, path) from error
+            raise
 
     async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
         """Do some work in one transaction, after all earlier writes. Raises StoreError; then nothing is written."""
@@ -126,9 +128,7 @@ def migrate(connection: sqlite3.Connection, path: Path) -> None:
         connection.executescript(f"begin;\n{script}\npragma user_version = {number};\ncommit;")
 
 
-def _store_error(error: sqlite3.Error | StoreError, path: Path) -> StoreError:
-    if isinstance(error, StoreError):
-        return error
+def _store_error(error: sqlite3.Error, path: Path) -> StoreError:
     said = str(error)
     if "full" in said:
         return StoreError(f"the disk that holds {path} is full", hint="make room, then resume the run; nothing is lost")

@@ -22,6 +22,8 @@ PAUSE_S = 0.25
 """Pause before the second try; each further one is twice as long."""
 CRASHES = 2
 """An input that kills the engine this often is marked and skipped."""
+AHEAD = 64
+"""Answers that may wait for whoever iterates before the engine is kept waiting."""
 WAITING_PHASES = ("starting", "loading")
 
 
@@ -55,23 +57,36 @@ class Answered:
 
 
 async def execute(asks: Iterable[Ask], engine: Engine, concurrency: int) -> AsyncGenerator[Answered, None]:
-    """What came back, in the order it finished. Raises Unavailable when the engine stays away."""
+    """What came back, in the order it finished. Raises Unavailable when the engine stays away.
+
+    The engine is kept busy while whoever iterates writes down what came: up to AHEAD answers wait for them.
+    """
     source = iter(asks)
-    pending: set[asyncio.Task[Answered]] = set()
+    results: asyncio.Queue[Answered | Exception | None] = asyncio.Queue(AHEAD)
+
+    async def work() -> None:
+        try:
+            for ask in source:
+                await results.put(await answer(ask, engine))
+        except Exception as error:
+            await results.put(error)
+        await results.put(None)
+
+    workers = [asyncio.create_task(work()) for _ in range(concurrency)]
     try:
-        while True:
-            while len(pending) < concurrency and (ask := next(source, None)) is not None:
-                pending.add(asyncio.create_task(answer(ask, engine)))
-            if not pending:
-                return
-            done, _ = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                pending.remove(task)
-                yield task.result()
+        working = concurrency
+        while working:
+            result = await results.get()
+            if isinstance(result, Exception):
+                raise result
+            if result is None:
+                working -= 1
+            else:
+                yield result
     finally:
-        for task in pending:
-            task.cancel()
-        await asyncio.gather(*pending, return_exceptions=True)
+        for worker in workers:
+            worker.cancel()
+        await asyncio.gather(*workers, return_exceptions=True)
 
 
 async def outcomes(

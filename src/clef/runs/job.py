@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from clef.decisions.answers import Answer
 from clef.decisions.examples import Example, Outcome, Reply
 from clef.engines.engine import Engine
-from clef.runs.execute import Answered, execute
+from clef.runs.budget import too_long
+from clef.runs.execute import Answered, execute, failure_of
 from clef.runs.plan import Ask, plan
 from clef.runs.store import Numbered, Store, StoredRun
 
@@ -44,6 +45,7 @@ class Job:
                 part = asks[start : start + LOOKED_UP]
                 keys = {id(ask): ask.key(self._run.identity, self._run.shape) for ask in part}
                 unknown = await self._take_known(part, keys, examples) if self._run.use_cache else part
+                unknown = await self._drop_too_long(unknown, examples)
                 async with contextlib.aclosing(execute(unknown, self._engine, concurrency)) as answers:
                     async for answered in answers:
                         await self._take(answered, keys[id(answered.ask)], examples)
@@ -67,6 +69,15 @@ class Job:
             outcomes = Answered(ask, Reply(answers, model), None, 0.0).outcomes(examples, self._run.shape)
             await self._keep(outcomes, cached=True)
         return left
+
+    async def _drop_too_long(self, asks: Sequence[Ask], examples: Mapping[int, Example]) -> list[Ask]:
+        """Fail the rows that are known to be too long, without a call; the requests that are left."""
+        dropped = set()
+        async for ask, error in too_long(asks, self._engine):
+            dropped.add(id(ask))
+            failed = Answered(ask, None, failure_of(error), 0.0)
+            await self._keep(failed.outcomes(examples, self._run.shape))
+        return [ask for ask in asks if id(ask) not in dropped]
 
     async def _take(self, answered: Answered, key: bytes, examples: Mapping[int, Example]) -> None:
         if answered.reply is not None:

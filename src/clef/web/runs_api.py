@@ -16,6 +16,8 @@ from starlette.responses import Response
 from clef.errors import NotFound
 from clef.reports.export import write_csv, write_jsonl, write_parquet
 from clef.runs.browse import MAX_PAGE, Row, RowFilter, Show, Sort
+from clef.runs.budget import too_long
+from clef.runs.plan import plan
 from clef.runs.queue import Event
 from clef.runs.store import NewRun, StoredRun
 from clef.statistics.summary import summarise
@@ -74,6 +76,22 @@ async def create(request: Request, body: TableBody, reading: Reading, new: Annot
     made = NewRun(reading.name or "table", facts, new.shape, new.note, new.cache, table.facts.to_dict())
     run = await state.queue.submit(made, examples)
     return Json(run.to_dict(), status_code=201)
+
+
+@router.post("/plan")
+async def plan_run(request: Request, body: TableBody, reading: Reading, new: Annotated[NewRunQuery, Depends()]) -> Json:
+    """What a run of a table would send, and which rows are too long; no decision is asked."""
+    state = request.app.state
+    _, examples = await read_table(body, reading, state.settings, new.bad_rows)
+    asks = await asyncio.to_thread(plan, enumerate(examples), new.shape)
+    long = [(ask, error) async for ask, error in too_long(asks, state.engine)]
+    rows = [
+        {"row": examples[position].row, "tokens": error.tokens, "limit": error.limit}
+        for ask, error in long
+        for positions in ask.positions
+        for position in positions
+    ]
+    return Json({"rows": len(examples), "requests": len(asks), "too_long": sorted(rows, key=lambda row: row["row"])})
 
 
 @router.get("")
