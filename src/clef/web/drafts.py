@@ -19,7 +19,7 @@ def read_draft(text: str) -> Request:
     """The request in a draft. Raises InputError with every problem; its paths are those of the predict body."""
     try:
         draft = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError("the form sent no request", hint="reload the page and try again") from error
     if not isinstance(draft, dict):
         raise InputError("the form sent no request", hint="reload the page and try again")
@@ -43,7 +43,9 @@ def json_problem(text: str) -> Problem | None:
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
         return Problem(f"not JSON at {where}: {_said(error.msg)}", "not_json", line=error.lineno, column="state")
-    except (ValueError, RecursionError) as error:
+    except RecursionError:
+        return Problem("nested too deep to be read", "too_deep", column="state")
+    except ValueError as error:
         return Problem(f"not JSON: {error}", "not_json", column="state")
     return None
 

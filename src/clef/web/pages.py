@@ -1,8 +1,10 @@
 """Turns requests of a browser into pages and into the fragments that htmx puts inside them."""
 
 import asyncio
+from collections.abc import Coroutine
 from functools import lru_cache
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 import orjson
 from fastapi import APIRouter, Request
@@ -19,6 +21,12 @@ from clef.web.assets import compress, static_url
 from clef.web.drafts import json_problem, read_draft
 from clef.web.predict import predict
 from clef.web.run_view import FEW, Filter, RunViews
+
+T = TypeVar("T")
+EXAMPLES = Path(__file__).parent / "templates" / "examples.json"
+GONE = 499
+"""Status of an answer that nobody waits for any more; it never reaches a browser."""
+
 
 def pages() -> APIRouter:
     """Every page, as a router; handlers reach the engine, the settings and the runs through `app.state`."""
@@ -41,9 +49,11 @@ def _ask_routes(router: APIRouter) -> None:
         """The answers to a draft, as a fragment; an error is a fragment as well, with the error's own status."""
         try:
             asked = read_draft((await request.body()).decode("utf-8", "replace"))
-            reply = await predict(asked, request.app.state.engine)
+            reply = await while_connected(request, predict(asked, request.app.state.engine))
         except ClefError as error:
             return _problems(request, error)
+        if reply is None:
+            return Response(status_code=GONE)
         return _fragment(request, "answers.html", reply=reply)
 
     @router.post("/ask/json")
@@ -57,7 +67,7 @@ def _run_routes(router: APIRouter, views: RunViews) -> None:
     @router.get("/evaluate")
     async def evaluate(request: Request) -> Response:
         """Give a table, watch it being asked."""
-        return await _page(request, "evaluate.html")
+        return await _page(request, "evaluate.html", settings=request.app.state.settings)
 
     @router.get("/runs")
     async def runs(request: Request) -> Response:
@@ -73,7 +83,8 @@ def _run_routes(router: APIRouter, views: RunViews) -> None:
         except NotFound as error:
             return await _page(request, "missing.html", error.status, error=error)
         chosen = Filter.read(request.query_params, len(view.names))
-        return await _page(request, "run.html", view=view, rows=view.rows(chosen), chosen=chosen, few=FEW)
+        rows = await asyncio.to_thread(view.rows, chosen) if view.is_large else view.rows(chosen)
+        return await _page(request, "run.html", view=view, rows=rows, chosen=chosen, few=FEW)
 
     @router.get("/runs/{run_id}/rows/{number}")
     async def row(request: Request, run_id: str, number: int) -> Response:
@@ -99,6 +110,25 @@ def _engine_routes(router: APIRouter) -> None:
         return _fragment(request, "standing.html", facts=await request.app.state.engine.facts())
 
 
+async def while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T | None:
+    """What the work returns; None when the browser went away, and then the work is cancelled."""
+    task = asyncio.create_task(work)
+    left = asyncio.create_task(_left(request))
+    try:
+        await asyncio.wait({task, left}, return_when=asyncio.FIRST_COMPLETED)
+        return await task if task.done() else None
+    finally:
+        left.cancel()
+        task.cancel()
+        await asyncio.gather(task, left, return_exceptions=True)
+
+
+async def _left(request: Request) -> None:
+    """Returns once the browser has gone away; the body must have been read."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
 async def _page(request: Request, name: str, status: int = 200, **context: Any) -> Response:
     """A whole page in its frame."""
     facts = await request.app.state.engine.facts()
@@ -107,7 +137,7 @@ async def _page(request: Request, name: str, status: int = 200, **context: Any) 
 
 def _fragment(request: Request, name: str, status: int = 200, **context: Any) -> Response:
     text = _templates().get_template(name).render(context)
-    response = HTMLResponse(text, status, {"cache-control": "no-cache"})
+    response = HTMLResponse(text.encode("utf-8", "replace"), status, {"cache-control": "no-cache"})
     return compress(response, request.headers)
 
 
@@ -134,5 +164,4 @@ def _templates() -> Environment:
 @lru_cache(maxsize=1)
 def _examples() -> Any:
     """The ready requests of the Ask page, each a title, a line about it, and a draft."""
-    source, *_ = _templates().loader.get_source(_templates(), "examples.json")  # type: ignore[union-attr] # is set
-    return orjson.loads(source)
+    return orjson.loads(EXAMPLES.read_bytes())

@@ -4,6 +4,7 @@ A view is made once for each state of a run and then read many times; ranking is
 """
 
 import asyncio
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,9 @@ IN_THREAD = 2_000
 """Outcomes from which a view is made in a thread, so that no other request waits for it."""
 KEPT = 8
 """Views kept; as many as there are runs."""
+RESTS = 10
+"""A view of a run under way is used for this many times the time that it took to make, so that looking at a long run
+never costs it more than a tenth."""
 FEW = 20
 """Answered rows below which a share says little."""
 
@@ -89,11 +93,18 @@ class RunView:
         self.state = run.state
         self.outcomes: Sequence[Outcome] = tuple(run.outcomes)
         self.names = tuple(dict.fromkeys(example.question_name for example in run.examples))
+        self.fresh_until = 0.0
+        self._kept: dict[tuple[int | None, int | None], dict[str, list[int]]] = {}
+
+    @property
+    def is_large(self) -> bool:
+        """Whether to work on it in a thread, so that no other request waits."""
+        return len(self.outcomes) >= IN_THREAD
 
     @cached_property
     def summary(self) -> Summary:
-        """What the run measured so far."""
-        return summarise(self.outcomes)
+        """What the run measured so far; in the table's order, so that nothing depends on which row came back first."""
+        return summarise(sorted(self.outcomes, key=lambda outcome: outcome.example.row))
 
     @cached_property
     def order(self) -> list[int]:
@@ -107,7 +118,10 @@ class RunView:
 
     def prepare(self) -> "RunView":
         """Compute what is expensive, and return the view itself."""
-        _ = self.summary, self.order
+        started = time.monotonic()
+        _ = self.summary, self.order, self._kept_by(None, None)
+        took_s = time.monotonic() - started
+        self.fresh_until = started + took_s + RESTS * took_s
         return self
 
     @property
@@ -122,8 +136,7 @@ class RunView:
 
     def rows(self, chosen: Filter) -> Rows:
         """The page of rows that a filter leads to; a page beyond the last one is the last one."""
-        within = [number for number in self.order if self._is_within(self.outcomes[number], chosen)]
-        kept = {show: [n for n in within if keeps(self.outcomes[n])] for show, keeps in SHOWS.items()}
+        kept = self._kept_by(chosen.question, chosen.band)
         numbers = kept[chosen.show]
         pages = max(1, -(-len(numbers) // PAGE_ROWS))
         page = min(chosen.page, pages)
@@ -132,13 +145,22 @@ class RunView:
         counts = {show: len(found) for show, found in kept.items()}
         return Rows(items, start + 1 if items else 0, len(numbers), pages, page, counts)
 
-    def _is_within(self, outcome: Outcome, chosen: Filter) -> bool:
-        if chosen.question is not None and self.names[chosen.question - 1] != outcome.example.question_name:
+    def _kept_by(self, question: int | None, band: int | None) -> dict[str, list[int]]:
+        """The numbers that each value of `show` keeps, in order, within a question and a band."""
+        found = self._kept.get((question, band))
+        if found is None:
+            within = [number for number in self.order if self._is_within(self.outcomes[number], question, band)]
+            found = {show: [n for n in within if keeps(self.outcomes[n])] for show, keeps in SHOWS.items()}
+            self._kept[question, band] = found
+        return found
+
+    def _is_within(self, outcome: Outcome, question: int | None, band: int | None) -> bool:
+        if question is not None and self.names[question - 1] != outcome.example.question_name:
             return False
-        if chosen.band is None:
+        if band is None:
             return True
         answer = outcome.answer
-        return outcome.correct is not None and answer is not None and band_of(answer.top_probability) == chosen.band - 1
+        return outcome.correct is not None and answer is not None and band_of(answer.top_probability) == band - 1
 
     def _over_questions(self, shares: Sequence[float | None]) -> float | None:
         weighted = [
@@ -166,11 +188,17 @@ class RunViews:
     async def of(self, run: Run) -> RunView:
         """The view of a run as it stands now."""
         view = self._views.get(run.id)
-        if view is None or view.state != run.state or len(view.outcomes) != len(run.outcomes):
+        if view is None or self._is_old(view, run):
             view = RunView(run)
-            await asyncio.to_thread(view.prepare) if len(view.outcomes) >= IN_THREAD else view.prepare()
+            await asyncio.to_thread(view.prepare) if view.is_large else view.prepare()
             self._views[run.id] = view
         self._views.move_to_end(run.id)
         while len(self._views) > self._kept:
             self._views.popitem(last=False)
         return view
+
+    @staticmethod
+    def _is_old(view: RunView, run: Run) -> bool:
+        if view.state != run.state:
+            return True
+        return len(view.outcomes) != len(run.outcomes) and time.monotonic() >= view.fresh_until

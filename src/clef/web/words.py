@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from clef.engines.engine import EngineFacts
@@ -104,6 +105,12 @@ def milliseconds(value: float) -> str:
     if value < 10:
         return f"{value:.1f} ms"
     return f"{value:.0f} ms" if value < 1000 else f"{value / 1000:.1f} s"
+
+
+def moment(when: datetime) -> str:
+    """A moment in this machine's time zone, to the minute."""
+    here = when.astimezone()
+    return f"{here.day} {here:%b %Y %H:%M}"
 
 
 def short(text: str, characters: int = 160) -> str:

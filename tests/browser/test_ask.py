@@ -1,0 +1,206 @@
+"""The Ask page as a person uses it."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import NewPage, come_back
+from tests.browser.staged import StagedEngine
+
+pytestmark = pytest.mark.browser
+
+
+def decide(page: Page) -> None:
+    page.get_by_role("button", name="Decide").click()
+
+
+def card(page: Page, position: int) -> str:
+    return f".questions > li:nth-child({position})"
+
+
+def test_every_type_of_question_is_answered_in_words_and_numbers(address: str, open_page: NewPage) -> None:
+    page = open_page(f"{address}/")
+    decide(page)
+    answers = page.locator(".answer")
+    expect(answers).to_have_count(3)
+    expect(page.locator("#answers")).to_contain_text("ranks by its distance from a half")
+
+    choice = answers.filter(has_text="Which team")
+    expect(choice.locator(".verdict")).to_have_text(re.compile("billing|technical|shipping"))
+    expect(choice.locator("tr")).to_have_count(4)
+    expect(choice.locator("dt").filter(has_text="top probability")).to_be_visible()
+    expect(choice.locator("dt").filter(has_text="confidence")).to_be_visible()
+
+    noul = answers.filter(has_text="Is the customer angry?")
+    expect(noul.locator(".bar.half")).to_have_count(1)
+    expect(noul.locator("dt").filter(has_text="confidence")).to_have_count(0)
+
+    score = answers.filter(has_text="How soon")
+    expect(score.locator(".verdict")).to_have_text(re.compile(r"\d\.\d\d of 3"))
+    expect(score.locator("tr th[scope=row]")).to_have_text(
+        [re.compile("it can wait"), re.compile("this week"), re.compile("today"), re.compile("right now")]
+    )
+    expect(page.locator("#answers .foot")).to_contain_text("asked together")
+
+
+def test_the_measures_are_explained_where_they_stand(address: str, open_page: NewPage) -> None:
+    page = open_page(f"{address}/")
+    decide(page)
+    page.get_by_role("button", name="What is confidence?").first.click()
+    expect(page.locator("#explain-confidence")).to_be_visible()
+    expect(page.locator("#explain-confidence")).to_contain_text("not a probability")
+    page.keyboard.press("Escape")
+    expect(page.locator("#explain-confidence")).to_be_hidden()
+
+
+def test_everything_can_be_done_with_the_keyboard(address: str, open_page: NewPage) -> None:
+    page = open_page(f"{address}/")
+    page.get_by_role("button", name="Examples").focus()
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Empty form").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_label("State", exact=True)).to_be_focused()
+    page.keyboard.type("The box was open and half of it is missing.")
+    page.get_by_label("Question 1", exact=True).focus()
+    page.keyboard.type("What is it?")
+    page.keyboard.press("Enter")
+    page.keyboard.type("complaint")
+    page.keyboard.press("Enter")
+    page.keyboard.type("praise")
+    page.keyboard.press("Enter")
+    expect(page.get_by_label("Option 3 of question 1", exact=True)).to_be_focused()
+    page.keyboard.type("question")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#answers-heading")).to_be_focused()
+    expect(page.locator(".answer tr th[scope=row]")).to_have_count(3)
+
+
+def test_questions_are_duplicated_moved_and_removed(address: str, open_page: NewPage) -> None:
+    page = open_page(f"{address}/")
+    cards = page.locator("question-card")
+    page.get_by_role("button", name="Duplicate: question 1").click()
+    expect(cards).to_have_count(4)
+    expect(page.get_by_label("Question 2", exact=True)).to_have_value("Which team should handle this message?")
+    page.get_by_label("Question 2", exact=True).fill("Second")
+    page.get_by_role("button", name="Move up: question 2").click()
+    expect(page.get_by_label("Question 1", exact=True)).to_have_value("Second")
+    page.get_by_role("button", name="Remove: question 1").click()
+    expect(cards).to_have_count(3)
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_label("Question 1", exact=True)).to_have_value("Second")
+
+
+def test_an_error_keeps_the_form_and_stands_beside_its_field(address: str, open_page: NewPage) -> None:
+    page = open_page(f"{address}/")
+    option = page.get_by_label("Option 2 of question 1", exact=True)
+    option.fill("")
+    page.get_by_label("Question 2", exact=True).fill(" ")
+    decide(page)
+    expect(page.locator("#answers-heading")).to_be_focused()
+    expect(page.locator("#answers .problems")).to_contain_text("question 1, option 2")
+    expect(option).to_have_attribute("aria-invalid", "true")
+    expect(page.locator(card(page, 1)).locator(".field-problem")).to_have_text("An option without a name")
+    expect(page.locator(card(page, 2)).locator(".field-problem")).to_be_visible()
+    expect(page.get_by_label("Option 1 of question 1", exact=True)).to_have_value("billing")
+
+    page.get_by_role("button", name="question 1, option 2").click()
+    expect(option).to_be_focused()
+    page.keyboard.type("tech")
+    expect(page.locator(card(page, 1)).locator(".field-problem")).to_have_count(0)
+    page.get_by_label("Question 2", exact=True).fill("Angry?")
+    decide(page)
+    expect(page.locator(".answer")).to_have_count(3)
+
+
+def test_answers_are_greyed_once_the_request_is_another(address: str, open_page: NewPage) -> None:
+    page = open_page(f"{address}/")
+    state = page.get_by_label("State", exact=True)
+    before = state.input_value()
+    decide(page)
+    expect(page.locator(".stale-note")).to_be_hidden()
+    state.fill("Something else")
+    expect(page.locator(".stale-note")).to_be_visible()
+    state.fill(before)
+    expect(page.locator(".stale-note")).to_be_hidden()
+
+
+def test_a_reload_loses_nothing(address: str, open_page: NewPage) -> None:
+    page = open_page(f"{address}/")
+    page.get_by_label("State", exact=True).fill("line one\nline two")
+    page.get_by_label("Level 1 of question 3", exact=True).fill("soon")
+    page.get_by_role("button", name="yes/no", exact=True).click()
+    page.reload()
+    expect(page.get_by_label("State", exact=True)).to_have_value("line one\nline two")
+    expect(page.get_by_label("Level 1 of question 3", exact=True)).to_have_value("soon")
+    expect(page.locator("question-card")).to_have_count(4)
+
+
+def test_json_is_checked_where_it_stands(address: str, open_page: NewPage) -> None:
+    page = open_page(f"{address}/")
+    page.get_by_text("JSON", exact=True).click()
+    page.get_by_label("State", exact=True).fill('{\n  "a": 1,\n  "b" 2\n}')
+    expect(page.locator("#json-check")).to_contain_text("line 3, column 7")
+    decide(page)
+    expect(page.locator("#answers .problems")).to_contain_text("line 3, column 7")
+    page.get_by_label("State", exact=True).fill('{"a": 12345678901234567890}')
+    expect(page.locator("#json-check")).to_be_empty()
+    decide(page)
+    expect(page.locator(".answer")).to_have_count(3)
+
+
+def test_an_example_can_be_taken_back(address: str, open_page: NewPage) -> None:
+    page = open_page(f"{address}/")
+    page.get_by_label("State", exact=True).fill("mine")
+    page.get_by_role("button", name="Examples").click()
+    page.get_by_role("button", name="Check an invoice").click()
+    expect(page.get_by_label("State", exact=True)).to_have_value(re.compile("Marlow"))
+    expect(page.get_by_label("JSON", exact=True)).to_be_checked()
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_label("State", exact=True)).to_have_value("mine")
+
+
+def test_hostile_text_is_text(address: str, open_page: NewPage) -> None:
+    hostile = '<img src=x onerror="document.title=1"><script>document.title=2</script>'
+    page = open_page(f"{address}/", width=360)
+    page.get_by_label("Option 1 of question 1", exact=True).fill(hostile)
+    page.get_by_label("Option 2 of question 1", exact=True).fill("W" * 500)
+    page.get_by_label("Question 2", exact=True).fill(f"{hostile} שלום")
+    decide(page)
+    expect(page.locator(".answer").filter(has_text="Which team")).to_contain_text(hostile)
+    expect(page.locator(".answer img")).to_have_count(0)
+    expect(page).to_have_title("Ask · clef")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+def test_an_engine_that_is_not_ready_says_so_and_keeps_the_form(
+    staged_address: str, stage: StagedEngine, open_page: NewPage
+) -> None:
+    stage.phase = "loading"
+    page = open_page(f"{staged_address}/")
+    expect(page.locator("#standing")).to_have_attribute("data-phase", "loading")
+    expect(page.locator("#standing")).to_contain_text("loading the model")
+    page.get_by_label("State", exact=True).fill("mine")
+    decide(page)
+    expect(page.locator("#answers .problems")).to_contain_text("still loading")
+    expect(page.get_by_label("State", exact=True)).to_have_value("mine")
+    stage.phase = "ready"
+    come_back(page)
+    expect(page.locator("#standing")).to_have_attribute("data-phase", "ready")
+    decide(page)
+    expect(page.locator(".answer")).to_have_count(3)
+
+
+def test_a_slow_answer_can_be_stopped_and_a_tie_is_flagged(
+    staged_address: str, stage: StagedEngine, open_page: NewPage
+) -> None:
+    stage.pause_s = 60
+    page = open_page(f"{staged_address}/")
+    page.get_by_label("State", exact=True).fill("a tie")
+    decide(page)
+    page.get_by_role("button", name="Stop").click()
+    expect(page.get_by_role("button", name="Stop")).to_be_hidden()
+    stage.pause_s = 0
+    decide(page)
+    expect(page.locator(".answer.tie")).to_have_count(3)
+    expect(page.locator(".answer").filter(has_text="Which team").locator(".verdict")).to_contain_text("A tie")

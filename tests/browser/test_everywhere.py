@@ -1,0 +1,193 @@
+"""What holds on every page and in every state: no barrier, no sideways scrolling, no promise broken."""
+
+import gzip
+import re
+from collections.abc import Callable
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, Response, expect
+
+from tests.browser.conftest import NewPage, come_back
+from tests.browser.staged import StagedEngine
+from tests.browser.test_evaluate import choose, run, table
+
+pytestmark = pytest.mark.browser
+
+ASK_BYTES = 60_000
+"""Budget of the Ask page, everything it loads, gzipped."""
+
+
+def as_it_comes(page: Page) -> None:
+    pass
+
+
+def answered(page: Page) -> None:
+    page.keyboard.press("Control+Enter")
+    expect(page.locator(".answer")).to_have_count(3)
+
+
+def stale(page: Page) -> None:
+    answered(page)
+    page.locator("#state").fill("other")
+    expect(page.locator(".stale-note")).to_be_visible()
+
+
+def with_problems(page: Page) -> None:
+    page.get_by_label("Option 2 of question 1", exact=True).fill("")
+    page.locator("#state").fill("")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#answers .problems")).to_be_visible()
+
+
+def with_examples(page: Page) -> None:
+    page.get_by_role("button", name="Examples").click()
+    expect(page.locator("#examples")).to_be_visible()
+
+
+def explained(page: Page) -> None:
+    answered(page)
+    page.get_by_role("button", name="What is margin?").first.click()
+    expect(page.locator("#explain-margin")).to_be_visible()
+
+
+def previewed(page: Page) -> None:
+    page.get_by_role("button", name="Try the sample").click()
+    expect(page.locator("[data-part=preview]")).to_be_visible()
+    page.get_by_text("What the table needs").click()
+    page.get_by_role("button", name="Paste").click()
+
+
+def refused(page: Page) -> None:
+    choose(page, "bad.csv", table("fine") + "text,Is it good?,perhaps,yes;no\n" * 25)
+    expect(page.locator("problem-list h3")).to_be_visible()
+
+
+def evaluated(page: Page) -> None:
+    page.get_by_role("button", name="Try the sample").click()
+    run(page)
+    page.wait_for_url(re.compile(r"/runs/\w+#result"))
+    page.locator("[data-row]").first.click()
+    expect(page.locator(".drawer")).to_be_visible()
+
+
+def filtered(page: Page) -> None:
+    evaluated(page)
+    page.locator(".chip").filter(has_text="errors").click()
+    expect(page.locator("#rows .empty")).to_be_visible()
+
+
+def listed(page: Page) -> None:
+    evaluated(page)
+    page.get_by_role("link", name="Runs").click()
+    expect(page.locator("tbody tr").first).to_be_visible()
+
+
+STATES: dict[str, tuple[str, Callable[[Page], None]]] = {
+    "ask": ("/", as_it_comes),
+    "ask answered": ("/", answered),
+    "ask stale": ("/", stale),
+    "ask with problems": ("/", with_problems),
+    "ask with examples": ("/", with_examples),
+    "ask explained": ("/", explained),
+    "evaluate": ("/evaluate", as_it_comes),
+    "evaluate previewed": ("/evaluate", previewed),
+    "evaluate refused": ("/evaluate", refused),
+    "run": ("/evaluate", evaluated),
+    "run filtered": ("/evaluate", filtered),
+    "runs": ("/evaluate", listed),
+    "engine": ("/engine", as_it_comes),
+    "missing": ("/runs/none", as_it_comes),
+}
+
+
+def barriers(page: Page) -> str:
+    """What axe finds, as a report; nothing where all is well."""
+    # preload: axe would fetch the layered base style sheet from a wrong address, to no use.
+    found = Axe().run(page, options={"preload": False})
+    return str(found.generate_report()) if found.violations_count else ""
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_no_barrier_in_either_theme_and_nothing_wider_than_a_small_phone(
+    address: str, open_page: NewPage, state: str
+) -> None:
+    path, go = STATES[state]
+    page = open_page(f"{address}{path}", watched=False)  # axe itself adds styles that the policy refuses
+    go(page)
+    assert barriers(page) == ""
+    page.emulate_media(color_scheme="dark")
+    page.set_viewport_size({"width": 360, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    assert barriers(page) == ""
+
+
+def test_everything_can_be_done_on_a_small_phone(address: str, open_page: NewPage) -> None:
+    page = open_page(f"{address}/", width=360, theme="dark")
+    answered(page)
+    page.get_by_role("link", name="Evaluate", exact=True).click()
+    evaluated(page)
+    page.locator(".chip").filter(has_text="wrong").click()
+    expect(page.locator(".rows tr.wrong").first).to_be_visible()
+    page.get_by_role("link", name="Engine", exact=True).click()
+    expect(page.locator("h1")).to_contain_text("ready")
+
+
+def test_no_barrier_while_a_run_is_under_way(staged_address: str, stage: StagedEngine, open_page: NewPage) -> None:
+    stage.pause_s = 0.2
+    page = open_page(f"{staged_address}/evaluate", watched=False)
+    choose(page, "long.csv", table(*(f"text {number}" for number in range(400))))
+    run(page)
+    expect(page.get_by_role("progressbar")).to_be_visible()
+    found = barriers(page)
+    page.get_by_role("button", name="Stop").click()
+    page.wait_for_url(re.compile(r"/runs/\w+#result"))
+    assert found == ""
+
+
+def test_the_theme_is_switched_and_remembered(address: str, open_page: NewPage) -> None:
+    page = open_page(f"{address}/", theme="light")
+    ground = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(ground)
+    switch = page.locator("theme-switch button")
+    expect(switch).to_have_attribute("aria-label", re.compile("Theme: system"))
+    switch.click()
+    switch.click()
+    expect(switch).to_have_attribute("aria-label", re.compile("Theme: dark"))
+    dark = page.evaluate(ground)
+    assert dark != light
+    page.goto(f"{address}/evaluate")
+    assert page.evaluate(ground) == dark
+    page.locator("theme-switch button").click()
+    assert page.evaluate(ground) == light
+
+
+def test_a_clef_that_is_gone_is_said_to_be(address: str, open_page: NewPage) -> None:
+    page = open_page(f"{address}/")
+    page.route("**/engine/standing", lambda route: route.abort())
+    page.route("**/ask", lambda route: route.abort())
+    answered_not = page.locator("#answers .problems")
+    page.keyboard.press("Control+Enter")
+    expect(answered_not).to_contain_text("clef does not answer")
+    come_back(page)
+    expect(page.locator("#standing")).to_contain_text("clef does not answer")
+    page.unroute("**/engine/standing")
+    come_back(page)
+    expect(page.locator("#standing")).to_contain_text("sparrow")
+
+
+def test_the_built_in_model_says_what_it_is(address: str, open_page: NewPage) -> None:
+    page = open_page(f"{address}/")
+    expect(page.locator(".notice")).to_contain_text("2 MB")
+    page.get_by_role("link", name="Use a real model").click()
+    expect(page.locator("main")).to_contain_text("clef serve --model PATH.gguf")
+
+
+def test_the_ask_page_is_within_its_weight(address: str, open_page: NewPage) -> None:
+    responses: list[Response] = []
+    page = open_page("about:blank", watched=False)
+    page.on("response", lambda response: responses.append(response))  # noqa: PLW0108 - it needs a function
+    page.goto(f"{address}/", wait_until="networkidle")
+    assert len(responses) >= 6
+    weights = {response.url: len(gzip.compress(response.body(), 6)) for response in responses}
+    assert sum(weights.values()) <= ASK_BYTES, weights
