@@ -1,1 +1,7 @@
-"""Bytes of any table in, labelled examples out, or the full list of what is wrong. Pure but for reading."""
+"""Turns bytes of any table into labelled examples, or into the full list of what is wrong with it."""
+
+from clef.tables.formats import read
+from clef.tables.questionset import read_question_set
+from clef.tables.table import ReadOptions, Table, TableFacts
+
+__all__ = ["ReadOptions", "Table", "TableFacts", "read", "read_question_set"]
