@@ -40,11 +40,9 @@ class Run:
     @property
     def rows(self) -> "pandas.DataFrame":
         """The outcomes as a frame: the columns of the CSV export, numbers as numbers."""
-        import pandas
+        from clef.reports.export import to_frame
 
-        from clef.reports.export import record
-
-        return pandas.DataFrame([record(outcome) for outcome in self.outcomes])
+        return to_frame(self.outcomes)
 
 
 class Session:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import random
 import socket
 import time
 from collections.abc import Iterator
@@ -144,6 +145,31 @@ def test_a_preview_asks_no_model(client_of: Client, server: SystemOne) -> None:
     first = body["examples"][0]
     assert (first["row"], first["options"], first["label"]) == (2, ["billing", "technical"], "billing")
     assert server.bodies == []
+
+
+def test_a_form_may_carry_the_table_and_a_file_of_questions(client: TestClient) -> None:
+    questions = {
+        "team": {"type": "choice", "instructions": "Which team?", "criteria": {"billing": None, "technical": None}},
+        "angry": {"type": "noul", "instructions": "Angry?"},
+    }
+    table = "text,expected_team,expected_angry\nrefund me,billing,no\nit crashes!,technical,yes\n"
+    files = {"table": ("wide.csv", table.encode()), "questions": ("questions.json", json.dumps(questions).encode())}
+    body = client.post("/api/tables/preview", files=files).json()
+    assert (body["problems"], body["facts"]["examples"]) == ([], 4)
+    response = client.post("/api/evaluate", files=files)
+    assert json.loads(response.text.splitlines()[-1])["answered"] == 4
+    assert client.post("/api/tables/preview", files={"other": ("x.csv", b"x")}).status_code == 400
+    broken = {"table": ("wide.csv", table.encode()), "questions": ("q.json", b"{")}
+    assert client.post("/api/tables/preview", files=broken).status_code == 400
+
+
+def test_ten_thousand_random_bodies_give_no_5xx(client: TestClient) -> None:
+    chance = random.Random(3)
+    heads = [b"", b"context,question,answer,options\n", b"\xff\xfe", b"PK\x03\x04", b"{", b"[", b"PAR1", b"sep=;\n"]
+    for _ in range(10_000):
+        body = chance.choice(heads) + chance.randbytes(chance.randrange(40))
+        response = client.post("/api/tables/preview", content=body, headers=CSV)
+        assert response.status_code < 500, body
 
 
 def test_a_client_that_leaves_stops_the_work(server: SystemOne) -> None:

@@ -74,3 +74,12 @@ def test_a_record_that_is_much_longer_than_a_block_is_one_record() -> None:
     table = read(f'context,question,answer,options\n"{cell}",q,a,a|b\nx,q,b,a|b\n'.encode())
     assert table.require()[0].state == cell
     assert table.examples[1].line == 300_003
+
+
+def test_cells_longer_than_the_csv_modules_own_limit_are_read_first_thing() -> None:
+    csv.field_size_limit(131_072)  # what a fresh process has
+    long = "a;b, c | 'd' " * 20_000
+    table = "context,question,answer,options\n" + f'"{long}",Q?,a,a|b\n' * 3
+    found = read(table.encode())
+    assert [example.state for example in found.examples] == [long] * 3
+    assert found.problems == ()

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from clef import __version__
+from clef.cli import check as checking
 from clef.cli import serve as serving
 from clef.errors import ClefError
 
@@ -17,6 +18,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("serve")(serving.serve)
+app.command("check")(checking.check)
 
 
 def _version(wanted: bool) -> None:

@@ -33,9 +33,10 @@ def run(settings: Settings, listener: socket.socket) -> None:
 
     from clef.web.app import create_app
 
-    config = uvicorn.Config(
-        create_app(settings), log_level="warning", access_log=False, timeout_graceful_shutdown=GRACE_S, lifespan="on"
-    )
+    app = create_app(settings)
+    # With httptools each answer left in more pieces here, and took 1 ms longer (measured on two cores).
+    config = uvicorn.Config(app, http="h11", log_level="warning", access_log=False, lifespan="on")
+    config.timeout_graceful_shutdown = GRACE_S
     uvicorn.Server(config).run(sockets=[listener])
 
 

@@ -12,12 +12,15 @@ import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from clef.decisions.examples import Example, Outcome
 from clef.decisions.questions import Choice, Json, Noul, Question, as_text
 from clef.errors import InputError, Problem
 from clef.tables.guards import OUR_COLUMNS, guard
+
+if TYPE_CHECKING:
+    import pandas
 
 _BLOCK = 500
 """Outcomes a block of output has."""
@@ -79,6 +82,15 @@ def write_parquet(outcomes: Iterable[Outcome], extra: Sequence[str] | None = Non
             arrays = [pa.array(cells, field.type) for cells, field in zip(zip(*rows, strict=True), schema, strict=True)]
             writer.write_table(pa.table(arrays, schema=schema))
     return out.getvalue()
+
+
+def to_frame(outcomes: Iterable[Outcome], extra: Sequence[str] | None = None) -> pandas.DataFrame:
+    """The outcomes as a frame with the columns of the CSV, typed and unguarded."""
+    import pandas
+
+    outcomes, names = _with_extra(outcomes, extra)
+    rows = [[*_values(outcome), *_extra_values(outcome.example, names)] for outcome in outcomes]
+    return pandas.DataFrame(rows, columns=[*OUR_COLUMNS, *map(_own_name, names)])
 
 
 def _with_extra(outcomes: Iterable[Outcome], extra: Sequence[str] | None) -> tuple[Iterable[Outcome], list[str]]:

@@ -20,7 +20,7 @@ from clef.tables.decoding import TextSource, decode
 from clef.tables.documents import Item, is_one_document, read_document, read_lines
 from clef.tables.frames import from_dataset, from_frame, from_parquet, is_dataset, is_frame
 from clef.tables.guards import OUR_COLUMNS, OWN_ROLES, is_own_export, unguard
-from clef.tables.headers import HEAD_LINES, SPELT, Judge, find_layout
+from clef.tables.headers import HEAD_LINES, SPELT, Judge, find_layout, readable
 from clef.tables.records import drop_swallowed, read_records
 from clef.tables.shapes import ShapeReader, flat_grid, shape_of
 from clef.tables.sheets import Workbook, read_sheet
@@ -188,7 +188,7 @@ def _judge(options: ReadOptions) -> Judge:
 def _delimited(text: TextSource, options: ReadOptions, notes: Notes) -> Table:
     judge = _judge(options)
     facts = TableFacts("csv", encoding=text.encoding, encoding_guessed=text.guessed)
-    layout = find_layout(list(islice(text.lines(), HEAD_LINES)), options.separator, judge)
+    layout, unreadable = readable(find_layout(list(islice(text.lines(), HEAD_LINES)), options.separator, judge))
     notes.warnings.extend(layout.warnings)
     facts = replace(facts, separator=layout.separator, header_row=layout.row, columns=layout.header)
     if is_own_export(layout.header):
@@ -196,7 +196,7 @@ def _delimited(text: TextSource, options: ReadOptions, notes: Notes) -> Table:
         facts = replace(facts, own_export=True)
         judge = _judge(options)
     roles = judge(layout.header)
-    wrong = role_problems(roles, layout.header, layout.row, layout.line)
+    wrong = unreadable + role_problems(roles, layout.header, layout.row, layout.line)
     if wrong:
         return _without_roles(wrong, roles, notes, facts)
     grid, suspects = read_records(text, layout, _optional_tail(roles, layout.header), options.max_rows, notes)

@@ -10,7 +10,7 @@ import csv
 import re
 import unicodedata
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from clef.errors import InputError, Problem
 from clef.tables.columns import Roles
@@ -25,6 +25,8 @@ _HEAD_RECORDS = 20
 _HEAD_CHARS = 100_000
 """Characters of a line that are looked at; no header is longer."""
 _SEP_LINE = re.compile(r'^"?sep=(.)"?[\r\n;,\t|]*$', re.IGNORECASE | re.DOTALL)
+_NOT_TEXT = re.compile("[\udc80-\udcff]+")
+"""Bytes that are no UTF-8, as the decoder leaves them."""
 _NO_SEPARATORS = frozenset("\"'_\r\n \0\ufeff")
 
 Judge = Callable[[Sequence[str]], Roles]
@@ -55,12 +57,17 @@ class _Candidate:
     data_line: int
 
 
+FIELD_LIMIT = 2**31 - 1
+"""Characters of a cell that the csv module takes; its own limit of 131,072 is less than a document may have."""
+
+
 def find_layout(head: Sequence[str], separator: str | None, judge: Judge) -> Layout:
     """The layout of a text that begins with these lines. Raises InputError, with what was tried, where none stands out.
 
     `judge` tells the roles a header would have. A line `sep=;` is honoured and is not counted as a row, since
     spreadsheet programs hide it.
     """
+    csv.field_size_limit(FIELD_LIMIT)
     lines = [line[:_HEAD_CHARS] for line in head[:HEAD_LINES]]
     told = _SEP_LINE.match(lines[0]) if lines else None
     warnings = []
@@ -76,6 +83,20 @@ def find_layout(head: Sequence[str], separator: str | None, judge: Judge) -> Lay
         warnings.append(Problem(_above(found.row), "above_header", found.row, found.line + hidden))
     line, data_line = found.line + hidden, found.data_line + hidden
     return Layout(found.separator, found.header, found.row, line, data_line, tuple(warnings))
+
+
+def readable(layout: Layout) -> tuple[Layout, list[Problem]]:
+    """The layout with U+FFFD for header bytes that are no text, and a problem for each such column."""
+    bad = [name for name in layout.header if any("\udc80" <= char <= "\udcff" for char in name)]
+    if not bad:
+        return layout, []
+    header = tuple(_NOT_TEXT.sub("\ufffd", name) for name in layout.header)
+    hint = "save the file as UTF-8, or choose its encoding"
+    problems = [
+        Problem(f"the column name {shown(name)} is not UTF-8", "not_utf8", layout.row, layout.line, None, hint)
+        for name in bad
+    ]
+    return replace(layout, header=header), problems
 
 
 def _named(separator: str) -> str:

@@ -21,8 +21,6 @@ _READ_AGAIN = 200_000
 """Lines that may be read a second time after stray quotes, in all: what keeps a hostile file linear."""
 _KEPT = 1 << 20
 """Characters of one record that are moved from one block of text to the next."""
-_FIELD_LIMIT = 2**31 - 1
-"""Characters of one cell; the csv module's own limit of 131,072 is shorter than real states."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +74,6 @@ class RecordReader:
     """
 
     def __init__(self, text: TextSource, layout: Layout, grid: GridBuilder, notes: Notes) -> None:
-        csv.field_size_limit(_FIELD_LIMIT)
         self.separator = layout.separator
         self.width = len(layout.header)
         self.grid = grid

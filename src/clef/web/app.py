@@ -1,35 +1,41 @@
 """Turns settings and an engine into the web application: page, API and their guard."""
 
-import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
 from fastapi import FastAPI
-from fastapi.staticfiles import StaticFiles
 
 from clef import __version__
 from clef.engines.engine import OwnedEngine
 from clef.engines.opening import ChosenEngine
-from clef.runs.recent import RecentRuns
+from clef.runs.database import Database
+from clef.runs.queue import RunQueue
+from clef.runs.store import Store
 from clef.settings import Settings
-from clef.web import api, dropin, errors
+from clef.web import api, dropin, errors, runs_api
+from clef.web.assets import Assets
 from clef.web.pages import pages
 from clef.web.security import Guard
 
-STATIC = Path(__file__).parent / "static"
-
 
 def create_app(settings: Settings, engine: OwnedEngine | None = None) -> FastAPI:
-    """The application. Without an `engine` it takes the one the settings lead to; it closes either when it ends."""
+    """The application. Without an `engine` it takes the one the settings lead to; it closes either when it ends.
+
+    Raises StoreError where runs cannot be kept.
+    """
     answering = engine or ChosenEngine(settings)
+    store = Store(Database(settings.data_dir / "clef.db"))
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None, None]:
         if isinstance(answering, ChosenEngine):
             answering.start()
+        app.state.queue = RunQueue(store, answering, settings.eval_concurrency)
+        await app.state.queue.start()
         yield
-        await asyncio.shield(answering.close())
+        await app.state.queue.close()
+        await answering.close()
+        await store.close()
 
     app = FastAPI(
         title="clef",
@@ -41,11 +47,12 @@ def create_app(settings: Settings, engine: OwnedEngine | None = None) -> FastAPI
     )
     app.state.settings = settings
     app.state.engine = answering
-    app.state.runs = RecentRuns()
+    app.state.store = store
     errors.install(app)
+    app.include_router(dropin.router)  # first: each router before it costs every decision a look at its routes
     app.include_router(api.router)
-    app.include_router(dropin.router)
+    app.include_router(runs_api.router)
     app.include_router(pages())
-    app.mount("/static", StaticFiles(directory=STATIC), name="static")
+    app.mount("/static", Assets(), name="static")
     app.add_middleware(Guard, render=errors.respond, max_body=settings.max_body)
     return app

@@ -22,6 +22,7 @@ from clef.errors import ClefError, InputError, TooLong, Unavailable
 from clef.web.api import read_json
 from clef.web.bodies import read_body
 from clef.web.errors import Json
+from clef.web.leaving import GONE, while_connected
 
 ALIASES = ("jev-latest", "jev-preview", "clef-latest", "clef", "clef-flash")
 """Names that always mean the model which answers here."""
@@ -63,7 +64,10 @@ async def systemone(request: Request) -> Json:
     if shape not in ("joint", "isolated"):
         loc = ["body", "x_questions"]
         raise WireError([{"loc": loc, "msg": "Input should be 'joint' or 'isolated'", "type": "literal_error"}])
-    reply = await (engine.decide(served.request) if shape == "joint" else _one_by_one(served, engine))
+    work = engine.decide(served.request) if shape == "joint" else _one_by_one(served, engine)
+    reply = await while_connected(request, work)
+    if reply is None:
+        return Json(None, status_code=GONE)
     return Json(served_body(served, reply, reply.model or served.model) | {"x_questions": shape})
 
 

@@ -24,7 +24,7 @@ from clef.statistics.summary import summarise
 from clef.web.errors import Json
 from clef.web.lines import STREAM_HEADERS, row_line
 from clef.web.schemas import ErrorResponse
-from clef.web.tables import BadRows, Reading, TableBody, read_table
+from clef.web.tables import TABLE_BODY, BadRows, Reading, TableBody, read_table
 
 HEARTBEAT_S = 10.0
 """A stream says at least this often that it is alive, so that no proxy closes it."""
@@ -45,6 +45,7 @@ class NewRunQuery:
     shape: Annotated[
         Literal["isolated", "joint"], Query(description="Each question alone, or those of a state together")
     ] = "isolated"
+    title: Annotated[str, Query(max_length=200, description="What the run is called; the file's name by default")] = ""
     note: str = ""
     cache: Annotated[bool, Query(description="Use answers that earlier runs got from the same model")] = True
     bad_rows: BadRows = "refuse"
@@ -67,18 +68,19 @@ class RowsQuery:
     offset: Annotated[int, Query(ge=0, le=2**31)] = 0
 
 
-@router.post("", status_code=201)
+@router.post("", status_code=201, openapi_extra=TABLE_BODY)
 async def create(request: Request, body: TableBody, reading: Reading, new: Annotated[NewRunQuery, Depends()]) -> Json:
     """Put a run of a table in line. It goes on whether or not anyone watches."""
     state = request.app.state
     table, examples = await read_table(body, reading, state.settings, new.bad_rows)
     facts = await state.engine.facts()
-    made = NewRun(reading.name or "table", facts, new.shape, new.note, new.cache, table.facts.to_dict())
+    title = new.title.strip() or reading.name or "table"
+    made = NewRun(title, facts, new.shape, new.note, new.cache, table.facts.to_dict())
     run = await state.queue.submit(made, examples)
     return Json(run.to_dict(), status_code=201)
 
 
-@router.post("/plan")
+@router.post("/plan", openapi_extra=TABLE_BODY)
 async def plan_run(request: Request, body: TableBody, reading: Reading, new: Annotated[NewRunQuery, Depends()]) -> Json:
     """What a run of a table would send, and which rows are too long; no decision is asked."""
     state = request.app.state
@@ -207,7 +209,7 @@ async def export(request: Request, run_id: str, format: Literal["csv", "jsonl", 
 async def summary_of(store: Any, run: StoredRun) -> Any:
     """The numbers of a run; those of one that has ended are kept, so that they are computed once."""
     kept = await store.summary(run.id)
-    if kept is not None:
+    if kept is not None and kept["rows"] == run.done:
         return kept
     outcomes = await store.outcomes(run.id)
     summary = (await asyncio.to_thread(summarise, outcomes)).to_dict()

@@ -1,17 +1,68 @@
 """Turns the parameters and the body of a request into a table, or into every problem with it."""
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from fastapi import Body, Depends, Query
+from fastapi import Depends, Query, Request
+from starlette.datastructures import UploadFile
 
 from clef.decisions.examples import Example
-from clef.errors import InputError
+from clef.decisions.questions import Question
+from clef.errors import InputError, Problem
 from clef.settings import Settings
-from clef.tables import ReadOptions, Table, read
+from clef.tables import ReadOptions, Table, read, read_question_set
 
-TableBody = Annotated[bytes, Body(media_type="text/csv", description="A table, as bytes, in any format clef reads")]
+TABLE_BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "description": "A table as bytes, in any format clef reads; or a form with `table` and a `questions` file",
+        "content": {
+            "text/csv": {"schema": {"type": "string", "format": "binary"}},
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "required": ["table"],
+                    "properties": {
+                        "table": {"type": "string", "format": "binary"},
+                        "questions": {"type": "string", "format": "binary"},
+                    },
+                }
+            },
+        },
+    }
+}
+"""What a route that takes a table says of its body."""
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """The bytes of a table, with what came beside them."""
+
+    content: bytes
+    name: str = ""
+    questions: Mapping[str, Question] | None = None
+    """Typed questions by id, for a table that holds labels only."""
+
+
+async def upload(request: Request) -> Upload:
+    """The table of a request: its body, or the `table` of a form. Raises InputError where a form has none."""
+    if not request.headers.get("content-type", "").startswith("multipart/form-data"):
+        return Upload(await request.body())
+    async with request.form(max_files=2, max_fields=2) as form:
+        table, questions = form.get("table"), form.get("questions")
+        if not isinstance(table, UploadFile):
+            problem = Problem("the form has no file `table`", "no_table", column="table")
+            raise InputError.of([problem])
+        asked = None
+        if questions is not None:
+            text = await questions.read() if isinstance(questions, UploadFile) else questions.encode()
+            asked = await asyncio.to_thread(read_question_set, text)
+        return Upload(await table.read(), table.filename or "", asked)
+
+
+TableBody = Annotated[Upload, Depends(upload)]
 BadRows = Annotated[Literal["refuse", "skip"], Query(description="skip runs the rows without problems")]
 
 
@@ -25,15 +76,16 @@ class TableQuery:
     sheet: Annotated[str | None, Query(description="Sheet of a workbook; the first one by default")] = None
     columns: Annotated[list[str] | None, Query(description="role:column header, where the guess is wrong")] = None
 
-    def options(self, settings: Settings) -> ReadOptions:
-        """The same for the reader, with the row limit of the settings."""
+    def options(self, upload: Upload, settings: Settings) -> ReadOptions:
+        """The same for the reader, with what came beside the table and the row limit of the settings."""
         pairs = [item.partition(":") for item in self.columns or ()]
         return ReadOptions(
-            name=self.name,
+            name=self.name or upload.name,
             encoding=self.encoding,
             separator=self.separator,
             sheet=self.sheet,
             mapping={role: header for role, _, header in pairs},
+            questions=upload.questions,
             max_rows=settings.max_rows,
         )
 
@@ -41,13 +93,18 @@ class TableQuery:
 Reading = Annotated[TableQuery, Depends()]
 
 
+async def read_upload(upload: Upload, reading: TableQuery, settings: Settings) -> Table:
+    """The table of an upload, read in a thread."""
+    return await asyncio.to_thread(read, upload.content, reading.options(upload, settings))
+
+
 async def read_table(
-    body: bytes, reading: TableQuery, settings: Settings, bad_rows: str
+    upload: Upload, reading: TableQuery, settings: Settings, bad_rows: str
 ) -> tuple[Table, tuple[Example, ...]]:
     """The table and the examples to ask, read in a thread. Raises InputError with every problem unless they may be
     skipped, and where no row is left to ask.
     """
-    table = await asyncio.to_thread(read, body, reading.options(settings))
+    table = await read_upload(upload, reading, settings)
     examples = table.examples if bad_rows == "skip" else table.require()
     if not examples:
         raise InputError("the table has no row to ask", table.problems)
