@@ -205,3 +205,12 @@ def test_a_plan_counts_the_requests_that_are_sent(client: TestClient) -> None:
     for table, shape, requests in ((TABLE, "isolated", 20), (twice, "isolated", 20), (twice, "joint", 20)):
         planned = client.post("/api/runs/plan", content=table.encode(), params={"shape": shape}).json()
         assert planned["requests"] == requests
+
+
+def test_a_table_without_labels_is_labelled_when_asked_for(client: TestClient) -> None:
+    table = "context,question,options\nrefund me,Which team?,billing|technical\n"
+    assert client.post("/api/runs", content=table.encode()).status_code == 400
+    run = finished(client, create(client, table, labels="optional")["id"])
+    assert (run["summary"]["unlabelled"], run["summary"]["accuracy"]) == (1, None)
+    (row,) = client.get(f"/api/runs/{run['id']}/rows").json()["rows"]
+    assert row["prediction"] in ("billing", "technical")

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from clef.decisions.questions import Choice, Noul
+from clef.decisions.questions import Choice, Noul, Question
 from clef.errors import InputError, NotFound, TooLarge
 from clef.tables import ReadOptions, Table, read, read_question_set
 
@@ -271,3 +271,26 @@ def test_everything_wrong_with_questions_is_said_at_once() -> None:
     ]
     with pytest.raises(InputError, match="not JSON"):
         read_question_set(b"{")
+
+
+def test_a_table_that_is_to_be_labelled_needs_no_labels() -> None:
+    rows = b"refund me,Which team?,billing|technical\nit crashes,Which team?,billing|technical\n"
+    table = b"context,question,options\n" + rows
+    assert [problem.code for problem in read(table).problems] == ["missing_column"]
+    found = read(table, ReadOptions(labelled=False))
+    assert (found.problems, found.facts.unlabelled) == ((), 2)
+    assert found.examples[0].question.answers == ("billing", "technical")
+
+
+def test_given_questions_are_asked_of_each_state_that_is_to_be_labelled() -> None:
+    questions: dict[str, Question] = {"team": Choice("Which?", ["billing", "technical"]), "angry": Noul("Angry?")}
+    found = read(b"text,id\nrefund me,1\nit crashes!,2\n", ReadOptions(labelled=False, questions=questions))
+    assert found.problems == ()
+    asked = [(example.row, example.question_name, example.label) for example in found.examples]
+    assert asked == [(2, "team", None), (2, "angry", None), (3, "team", None), (3, "angry", None)]
+    assert found.examples[0].extra == {"id": "1"}
+
+
+def test_labels_that_are_there_are_kept_even_where_they_are_not_needed() -> None:
+    found = read(b"context,question,answer,options\nhi,Q?,a,a|b\n", ReadOptions(labelled=False))
+    assert found.examples[0].label == 0

@@ -31,7 +31,8 @@ def assemble(grid: Grid, roles: Roles, options: ReadOptions, notes: Notes, facts
         header_row=grid.header_row,
         read=len(grid.rows) + notes.bad_records,
     )
-    build = wide_examples if roles.wide else long_examples
+    unlabelled = not options.labelled and options.questions_by_id and "question" not in roles.columns
+    build = wide_examples if roles.wide or unlabelled else long_examples
     examples, facts = build(grid, roles, options, notes, facts)
     return finished(examples, notes, facts)
 

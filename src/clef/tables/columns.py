@@ -65,8 +65,13 @@ def normalised(name: str) -> str:
     return re.sub(r"[\s_-]+", "_", name.replace("\ufeff", "").strip().casefold()).strip("_")
 
 
-def assign(header: Sequence[str], mapping: Mapping[str, str], question_ids: Sequence[str] = ()) -> Roles:
-    """The roles of these columns. `mapping` wins; columns that it does not name are recognised by their names."""
+def assign(
+    header: Sequence[str], mapping: Mapping[str, str], question_ids: Sequence[str] = (), *, labelled: bool = True
+) -> Roles:
+    """The roles of these columns. `mapping` wins; columns that it does not name are recognised by their names.
+
+    A table that is not `labelled` needs no labels, nor a question column where questions are given.
+    """
     names = [normalised(name) for name in header]
     told, unmapped, doubled = _told(header, mapping)
     taken = set(told.values())
@@ -85,7 +90,9 @@ def assign(header: Sequence[str], mapping: Mapping[str, str], question_ids: Sequ
             columns.pop(role, None)
             doubled.pop(role, None)
     single = len(question_ids) == 1 and "label" in columns
-    needed = ("state",) if wide else (("state", "label") if single else NEEDED)
+    needed: tuple[str, ...] = ("state",) if wide else (("state", "label") if single else NEEDED)
+    if not labelled:
+        needed = ("state",) if question_ids else tuple(role for role in needed if role != "label")
     missing = tuple(role for role in needed if role not in columns)
     return Roles(columns, wide, doubled, missing, unmapped, stray)
 

@@ -182,7 +182,7 @@ def _told_separator(separator: str | None) -> str | None:
 
 def _judge(options: ReadOptions) -> Judge:
     ids = tuple(options.questions_by_id)
-    return lambda header: assign(header, options.mapping, ids)
+    return lambda header: assign(header, options.mapping, ids, labelled=options.labelled)
 
 
 def _delimited(text: TextSource, options: ReadOptions, notes: Notes) -> Table:

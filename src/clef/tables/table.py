@@ -35,6 +35,8 @@ class ReadOptions:
     An empty header says that no column has the role."""
     questions: Mapping[str, Question] | Sequence[Question] | None = None
     """Typed questions by id, for tables that hold labels only; a list gets the ids q1, q2, …"""
+    labelled: bool = True
+    """Whether a column of labels is needed; False for a table that is to be labelled."""
     max_rows: int = 1_000_000
     """Rows a table may have."""
 

@@ -24,12 +24,15 @@ def wide_examples(
         message = f"no question {shown(name)} is given for the column {shown(grid.header[roles.wide[name]])}"
         notes.problem(Problem(message, "unknown_question", grid.header_row, grid.header_line, name))
     asked = [(name, known[name], grid.columns[at]) for name, at in roles.wide.items() if name in known]
+    if not options.labelled:
+        blank = [""] * len(grid.rows)
+        asked += [(name, question, blank) for name, question in known.items() if name not in roles.wide]
     by = _score_labels(asked)
     mismatches = Mismatches()
     stateless = bad_states(grid, roles, notes)
     examples: list[Example] = []
     for name, question, cells in asked:
-        header = grid.header[roles.wide[name]]
+        header = grid.header[roles.wide[name]] if name in roles.wide else name
         resolved = {
             cell: _resolved(name, question, cell, by)
             or Resolved(None, problem=mismatches.problem(cell, question.answers, header))

@@ -75,6 +75,9 @@ class TableQuery:
     separator: Annotated[str | None, Query(description="Column separator, where the guess is wrong")] = None
     sheet: Annotated[str | None, Query(description="Sheet of a workbook; the first one by default")] = None
     columns: Annotated[list[str] | None, Query(description="role:column header, where the guess is wrong")] = None
+    labels: Annotated[
+        Literal["required", "optional"], Query(description="optional for a table that is to be labelled")
+    ] = "required"
 
     def options(self, upload: Upload, settings: Settings) -> ReadOptions:
         """The same for the reader, with what came beside the table and the row limit of the settings."""
@@ -86,6 +89,7 @@ class TableQuery:
             sheet=self.sheet,
             mapping={role: header for role, _, header in pairs},
             questions=upload.questions,
+            labelled=self.labels == "required",
             max_rows=settings.max_rows,
         )
 
