@@ -90,3 +90,12 @@ def test_every_setting_is_an_option_with_its_help() -> None:
 
 def test_version() -> None:
     assert re.fullmatch(r"clef \d+\.\d+\.\d+\n", run("--version").stdout)
+
+
+def test_a_second_clef_on_the_same_folder_is_told_so_without_a_traceback() -> None:
+    with started("serve", "--port", "0", "--engine", "builtin") as (_, address):
+        urllib.request.urlopen(f"{address}/api/health", timeout=10).close()
+        second = run("serve", "--port", "0", "--engine", "builtin")
+    assert second.returncode == 2
+    assert "CLEF_DATA_DIR" in second.stderr
+    assert "Traceback" not in second.stderr

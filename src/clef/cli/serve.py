@@ -31,9 +31,9 @@ def run(settings: Settings, listener: socket.socket) -> None:
     """Serve on a listening socket. Ctrl+C and SIGTERM end it, the engine with it."""
     import uvicorn
 
-    from clef.web.app import create_app
+    from clef.web.app import create_app, open_store
 
-    app = create_app(settings)
+    app = create_app(settings, store=open_store(settings))
     # With httptools each answer left in more pieces here, and took 1 ms longer (measured on two cores).
     config = uvicorn.Config(app, http="h11", log_level="warning", access_log=False, lifespan="on")
     config.timeout_graceful_shutdown = GRACE_S

@@ -12,30 +12,34 @@ from clef.runs.database import Database
 from clef.runs.queue import RunQueue
 from clef.runs.store import Store
 from clef.settings import Settings
-from clef.web import api, dropin, errors, runs_api
+from clef.web import api, dropin, errors, measures_api, runs_api
 from clef.web.assets import Assets
 from clef.web.pages import pages
 from clef.web.security import Guard
 
 
-def create_app(settings: Settings, engine: OwnedEngine | None = None) -> FastAPI:
-    """The application. Without an `engine` it takes the one the settings lead to; it closes either when it ends.
+def open_store(settings: Settings) -> Store:
+    """The store of these settings. Raises StoreError where runs cannot be kept."""
+    return Store(Database(settings.data_dir / "clef.db"))
 
-    Raises StoreError where runs cannot be kept.
+
+def create_app(settings: Settings, engine: OwnedEngine | None = None, store: Store | None = None) -> FastAPI:
+    """The application. Without an `engine` or a `store` it opens those the settings lead to when it starts, and closes
+    both when it ends.
     """
     answering = engine or ChosenEngine(settings)
-    store = Store(Database(settings.data_dir / "clef.db"))
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None, None]:
         if isinstance(answering, ChosenEngine):
             answering.start()
-        app.state.queue = RunQueue(store, answering, settings.eval_concurrency)
+        app.state.store = kept = store or open_store(settings)
+        app.state.queue = RunQueue(kept, answering, settings.eval_concurrency)
         await app.state.queue.start()
         yield
         await app.state.queue.close()
         await answering.close()
-        await store.close()
+        await kept.close()
 
     app = FastAPI(
         title="clef",
@@ -47,11 +51,11 @@ def create_app(settings: Settings, engine: OwnedEngine | None = None) -> FastAPI
     )
     app.state.settings = settings
     app.state.engine = answering
-    app.state.store = store
     errors.install(app)
     app.include_router(dropin.router)  # first: each router before it costs every decision a look at its routes
     app.include_router(api.router)
     app.include_router(runs_api.router)
+    app.include_router(measures_api.router)
     app.include_router(pages())
     app.mount("/static", Assets(), name="static")
     app.add_middleware(Guard, render=errors.respond, max_body=settings.max_body)

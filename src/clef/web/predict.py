@@ -63,6 +63,8 @@ def _result(position: int, question: Question, answer: Answer) -> dict[str, Any]
         "tie": answer.tie,
         "answers": ranked(answer),
     }
+    if answer.type == "choice":
+        result["options"] = list(answer.names)
     if answer.type == "score":
         result |= {"score": answer.score, "level": answer.level, "levels": list(answer.names)}
     return result

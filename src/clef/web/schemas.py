@@ -73,6 +73,8 @@ class Result(Shape):
     """Whether two answers share the top probability."""
     answers: list[AnswerOut]
     """Every allowed answer, most probable first."""
+    options: list[str] | None = None
+    """The options in the order asked, for a choice."""
     score: float | None = None
     """Expected level from 0, for a score."""
     level: int | None = None
