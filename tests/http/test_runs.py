@@ -214,3 +214,14 @@ def test_a_table_without_labels_is_labelled_when_asked_for(client: TestClient) -
     assert (run["summary"]["unlabelled"], run["summary"]["accuracy"]) == (1, None)
     (row,) = client.get(f"/api/runs/{run['id']}/rows").json()["rows"]
     assert row["prediction"] in ("billing", "technical")
+
+
+def test_columns_that_were_named_once_are_remembered_for_the_header(client: TestClient) -> None:
+    table = "mail,ask,right\nrefund me,Angry?,yes\nthank you,Angry?,no\n"
+    assert client.post("/api/runs", content=table.encode()).status_code == 400
+    named = ["state:mail", "question:ask", "label:right"]
+    assert client.post("/api/runs", content=table.encode(), params={"columns": named}).status_code == 201
+    preview = client.post("/api/tables/preview", content=table.encode()).json()
+    assert (preview["problems"], preview["facts"]["used"]) == ([], 2)
+    assert preview["warnings"][0]["code"] == "remembered"
+    assert client.post("/api/runs", content=table.encode()).status_code == 201

@@ -3,13 +3,15 @@
 Sorting and filtering happen in the database, by names on a list; nothing of a request becomes SQL.
 """
 
+import asyncio
+import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from clef.decisions.examples import Outcome
-from clef.runs.database import Database
+from clef.runs.database import READERS, Database
 from clef.runs.rows import read_outcome
 
 Show = Literal["all", "right", "wrong", "failed", "ties", "unlabelled"]
@@ -20,7 +22,7 @@ SHOWS: dict[Show, str] = {
     "wrong": "outcomes.correct = 0",
     "failed": "outcomes.failure is not null",
     "ties": "outcomes.tie",
-    "unlabelled": "examples.label is null",
+    "unlabelled": "examples.label_text is null",
 }
 SORTS: dict[Sort, str] = {
     "rank": "outcomes.rank",
@@ -78,22 +80,41 @@ _TABLES = (
     "outcomes join examples on examples.run = outcomes.run and examples.position = outcomes.position"
     " join questions on questions.id = examples.question"
 )
+_OUTCOMES = "outcomes indexed by outcomes_narrow"
+_SAME_ROW = "on examples.run = outcomes.run and examples.position = outcomes.position"
+_NARROW = f"{_OUTCOMES} cross join examples indexed by examples_narrow {_SAME_ROW}"
+_WITH_STATES = f"{_OUTCOMES} cross join examples {_SAME_ROW}"
 
 
 async def page(database: Database, run_id: str, chosen: RowFilter) -> Page:
     """The rows of a filter. Failures come last in any order; equal ones in the table's order."""
+    places = await _matching(database, run_id, chosen.text) if chosen.text else None
+    rows, counts = await asyncio.gather(
+        database.read(lambda connection: _rows(connection, run_id, chosen, places)),
+        database.read(lambda connection: _counts(connection, run_id, chosen, places)),
+    )
+    return Page(rows, counts[chosen.show], counts)
 
-    def work(connection: sqlite3.Connection) -> Page:
-        where, parameters = _where(run_id, chosen)
-        way = "desc" if chosen.descending else "asc"
-        order = f"{SORTS[chosen.sort]} is null, {SORTS[chosen.sort]} {way}, outcomes.position"
-        columns = "examples.*, questions.body, outcomes.*"
-        query = f"select {columns} from {_TABLES} where {where} order by {order} limit ? offset ?"  # noqa: S608
-        cells = connection.execute(query, (*parameters, min(chosen.limit, MAX_PAGE), chosen.offset)).fetchall()
-        counts = _counts(connection, run_id, chosen)
-        return Page(tuple(map(_row, cells)), counts[chosen.show], counts)
 
-    return await database.read(work)
+async def _matching(database: Database, run_id: str, text: str) -> str:
+    """The places of the rows that hold a text, as a JSON list: every reader looks through a part of the run."""
+    like = "%" + text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
+    columns = ("examples.state", "examples.label_text", "outcomes.prediction")
+    either = " or ".join(f"{column} like ? escape '\\'" for column in columns)
+    query = (
+        f"select outcomes.position from {_WITH_STATES} where outcomes.run = ?"  # noqa: S608 - names of ours
+        f" and outcomes.position between ? and ? and ({either})"
+    )
+    count = "select rows from runs where id = ?"
+    found = await database.read(lambda connection: connection.execute(count, (run_id,)).fetchone())
+    size = -(-(found[0] if found else 0) // READERS)
+
+    def search(start: int) -> Callable[[sqlite3.Connection], list[int]]:
+        parameters = (run_id, start, start + size - 1, *(like,) * len(columns))
+        return lambda connection: [place for (place,) in connection.execute(query, parameters)]
+
+    parts = await asyncio.gather(*(database.read(search(part * size)) for part in range(READERS)))
+    return json.dumps([place for part in parts for place in part])
 
 
 async def one(database: Database, run_id: str, position: int) -> Row | None:
@@ -110,15 +131,38 @@ async def one(database: Database, run_id: str, position: int) -> Row | None:
     return await database.read(work)
 
 
-def _counts(connection: sqlite3.Connection, run_id: str, chosen: RowFilter) -> dict[str, int]:
+def _rows(connection: sqlite3.Connection, run_id: str, chosen: RowFilter, places: str | None) -> tuple[Row, ...]:
+    """The places of the rows are found first, so that no whole row is ever sorted."""
+    where, parameters = _where(run_id, chosen, places)
+    way = "desc" if chosen.descending else "asc"
+    order = f"{SORTS[chosen.sort]} is null, {SORTS[chosen.sort]} {way}, outcomes.position"
+    query = f"select outcomes.position from {_source(chosen)} where {where} order by {order} limit ? offset ?"  # noqa: S608
+    limit = min(chosen.limit, MAX_PAGE)
+    shown = [place for (place,) in connection.execute(query, (*parameters, limit, chosen.offset))]
+    marks = ", ".join("?" * len(shown))
+    query = (
+        f"select examples.*, questions.body, outcomes.* from {_TABLES}"  # noqa: S608 - names of ours
+        f" where outcomes.run = ? and outcomes.position in ({marks})"
+    )
+    found = {cells["position"]: _row(cells) for cells in connection.execute(query, (run_id, *shown))}
+    return tuple(found[place] for place in shown)
+
+
+def _counts(connection: sqlite3.Connection, run_id: str, chosen: RowFilter, places: str | None) -> dict[str, int]:
     """One pass over the run for all counts."""
-    where, parameters = _where(run_id, replace(chosen, show="all"))
+    where, parameters = _where(run_id, replace(chosen, show="all"), places)
     sums = ", ".join(f"coalesce(sum(case when {condition} then 1 else 0 end), 0)" for condition in SHOWS.values())
-    found = connection.execute(f"select {sums} from {_TABLES} where {where}", parameters).fetchone()  # noqa: S608
+    found = connection.execute(f"select {sums} from {_NARROW} where {where}", parameters).fetchone()  # noqa: S608
     return dict(zip(get_args(Show), found, strict=True))
 
 
-def _where(run_id: str, chosen: RowFilter) -> tuple[str, Sequence[Any]]:
+def _source(chosen: RowFilter) -> str:
+    """The narrowest tables that the filter can be read from."""
+    needs_example = chosen.show == "unlabelled" or chosen.question is not None or chosen.label is not None
+    return _NARROW if needs_example else _OUTCOMES
+
+
+def _where(run_id: str, chosen: RowFilter, places: str | None) -> tuple[str, Sequence[Any]]:
     parts: list[tuple[str, tuple[Any, ...]]] = [("outcomes.run = ?", (run_id,)), (SHOWS[chosen.show], ())]
     if chosen.question is not None:
         parts.append(("examples.name = ?", (chosen.question,)))
@@ -130,11 +174,8 @@ def _where(run_id: str, chosen: RowFilter) -> tuple[str, Sequence[Any]]:
         parts.append(("outcomes.top >= ?", (chosen.low,)))
     if chosen.high is not None:
         parts.append(("outcomes.top <= ?" if chosen.high >= 1 else "outcomes.top < ?", (chosen.high,)))
-    if chosen.text:
-        like = "%" + chosen.text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
-        columns = ("examples.state", "examples.label_text", "outcomes.prediction")
-        either = " or ".join(f"{column} like ? escape '\\'" for column in columns)
-        parts.append((f"({either})", (like,) * len(columns)))
+    if places is not None:
+        parts.append(("outcomes.position in (select value from json_each(?))", (places,)))
     return " and ".join(condition for condition, _ in parts), [value for _, values in parts for value in values]
 
 

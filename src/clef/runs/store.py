@@ -172,6 +172,18 @@ class Store:
 
         return await self._database.read(work)
 
+    async def headlines(self, run_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
+        """Of each run whose numbers are kept: the rows they are about, the share that is right and its interval."""
+        names = ("rows", "correct", "count", "accuracy", "low", "high")
+        cells = ", ".join(f"json_extract(summary, '$.{name}')" for name in names)
+        marks = ", ".join("?" * len(run_ids))
+        query = f"select id, {cells} from runs where summary is not null and id in ({marks})"  # noqa: S608
+
+        def work(connection: sqlite3.Connection) -> dict[str, dict[str, Any]]:
+            return {found[0]: dict(zip(names, found[1:], strict=True)) for found in connection.execute(query, run_ids)}
+
+        return await self._database.read(work)
+
     async def rename(self, run_id: str, name: str, note: str) -> None:
         """Change what a person calls a run."""
         await self._change("update runs set name = ?, note = ? where id = ?", (name, note, run_id))
@@ -274,6 +286,17 @@ class Store:
     async def take_in(self, path: Path) -> StoredRun:
         """The run of a file that `export` wrote, as a run of this store. Raises InputError where it holds none."""
         return await self.get(await import_run(self._database, path))
+
+    async def remember(self, header: Sequence[str], mapping: Mapping[str, str]) -> None:
+        """Keep which column plays which role in tables with this header."""
+        query = "insert or replace into mappings (header, mapping) values (?, ?)"
+        await self._change(query, (_json(list(header)), _json(dict(mapping))))
+
+    async def remembered(self, header: Sequence[str]) -> dict[str, str]:
+        """The roles that were kept for this header; empty where none were."""
+        query, key = "select mapping from mappings where header = ?", _json(list(header))
+        found = await self._database.read(lambda connection: connection.execute(query, (key,)).fetchone())
+        return dict(orjson.loads(found[0])) if found else {}
 
     async def live(self) -> list[StoredRun]:
         """Runs that were under way or in line, oldest first."""

@@ -73,7 +73,7 @@ async def post_predict(request: Request) -> Json:
 @router.post("/tables/preview", responses=ERRORS, openapi_extra=TABLE_BODY)
 async def preview(request: Request, body: TableBody, reading: Reading) -> Json:
     """What a table holds, as the model will see it, and all that is wrong with it; no model is asked."""
-    table = await read_upload(body, reading, request.app.state.settings)
+    table = await read_upload(request, body, reading)
     return Json(await asyncio.to_thread(table.preview))
 
 
@@ -87,7 +87,7 @@ async def evaluate(
     be good. A client that goes away stops the work; a run made by POST /api/runs goes on without one.
     """
     state = request.app.state
-    table, examples = await read_table(body, reading, state.settings, bad_rows)
+    table, examples = await read_table(request, body, reading, bad_rows)
     facts = await state.engine.facts()
     made = NewRun(reading.name or body.name or "table", facts, facts=table.facts.to_dict())
     run = await state.store.create(made, examples)

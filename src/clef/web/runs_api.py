@@ -72,7 +72,7 @@ class RowsQuery:
 async def create(request: Request, body: TableBody, reading: Reading, new: Annotated[NewRunQuery, Depends()]) -> Json:
     """Put a run of a table in line. It goes on whether or not anyone watches."""
     state = request.app.state
-    table, examples = await read_table(body, reading, state.settings, new.bad_rows)
+    table, examples = await read_table(request, body, reading, new.bad_rows)
     facts = await state.engine.facts()
     title = new.title.strip() or reading.name or "table"
     made = NewRun(title, facts, new.shape, new.note, new.cache, table.facts.to_dict())
@@ -84,7 +84,7 @@ async def create(request: Request, body: TableBody, reading: Reading, new: Annot
 async def plan_run(request: Request, body: TableBody, reading: Reading, new: Annotated[NewRunQuery, Depends()]) -> Json:
     """What a run of a table would send, and which rows are too long; no decision is asked."""
     state = request.app.state
-    _, examples = await read_table(body, reading, state.settings, new.bad_rows)
+    _, examples = await read_table(request, body, reading, new.bad_rows)
     asks = await asyncio.to_thread(plan, enumerate(examples), new.shape)
     long = [(ask, error) async for ask, error in too_long(asks, state.engine)]
     rows = [

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 from fastapi import Depends, Query, Request
@@ -79,15 +79,20 @@ class TableQuery:
         Literal["required", "optional"], Query(description="optional for a table that is to be labelled")
     ] = "required"
 
+    @property
+    def mapping(self) -> dict[str, str]:
+        """Role → column header, as they were named."""
+        pairs = [item.partition(":") for item in self.columns or ()]
+        return {role: header for role, _, header in pairs}
+
     def options(self, upload: Upload, settings: Settings) -> ReadOptions:
         """The same for the reader, with what came beside the table and the row limit of the settings."""
-        pairs = [item.partition(":") for item in self.columns or ()]
         return ReadOptions(
             name=self.name or upload.name,
             encoding=self.encoding,
             separator=self.separator,
             sheet=self.sheet,
-            mapping={role: header for role, _, header in pairs},
+            mapping=self.mapping,
             questions=upload.questions,
             labelled=self.labels == "required",
             max_rows=settings.max_rows,
@@ -97,19 +102,35 @@ class TableQuery:
 Reading = Annotated[TableQuery, Depends()]
 
 
-async def read_upload(upload: Upload, reading: TableQuery, settings: Settings) -> Table:
-    """The table of an upload, read in a thread."""
-    return await asyncio.to_thread(read, upload.content, reading.options(upload, settings))
+async def read_upload(request: Request, upload: Upload, reading: TableQuery) -> Table:
+    """The table of an upload, read in a thread. Where no column is named, those that a person named for the same header
+    before are, and the table says so.
+    """
+    options = reading.options(upload, request.app.state.settings)
+    table = await asyncio.to_thread(read, upload.content, options)
+    if options.mapping or not table.facts.columns:
+        return table
+    mapping = await request.app.state.store.remembered(table.facts.columns)
+    if not mapping:
+        return table
+    table = await asyncio.to_thread(read, upload.content, replace(options, mapping=mapping))
+    named = ", ".join(f'{role} = "{header}"' for role, header in mapping.items())
+    hint = "name the columns again to change it"
+    told = Problem(f"read as you said for this header before: {named}", "remembered", hint=hint)
+    return replace(table, warnings=(told, *table.warnings))
 
 
 async def read_table(
-    upload: Upload, reading: TableQuery, settings: Settings, bad_rows: str
+    request: Request, upload: Upload, reading: TableQuery, bad_rows: str
 ) -> tuple[Table, tuple[Example, ...]]:
-    """The table and the examples to ask, read in a thread. Raises InputError with every problem unless they may be
-    skipped, and where no row is left to ask.
+    """The table and the examples to ask. Raises InputError with every problem unless they may be skipped, and where no
+    row is left to ask. Columns that were named are remembered for the next table with this header.
     """
-    table = await read_upload(upload, reading, settings)
+    table = await read_upload(request, upload, reading)
     examples = table.examples if bad_rows == "skip" else table.require()
     if not examples:
         raise InputError("the table has no row to ask", table.problems)
+    mapping = reading.mapping
+    if mapping:
+        await request.app.state.store.remember(table.facts.columns, mapping)
     return table, examples
