@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, overload
 
 from clef.decisions.answers import Answer
-from clef.decisions.examples import Example, Outcome, Request
+from clef.decisions.examples import Example, Outcome, Request, Shape
 from clef.decisions.questions import Choice, Json, Noul, Question, Score, problems_in, read_question, state_problems
 from clef.engines.engine import EngineFacts
 from clef.engines.opening import ChosenEngine
@@ -43,6 +43,21 @@ class Run:
         from clef.reports.export import to_frame
 
         return to_frame(self.outcomes)
+
+    def write(self, path: "str | os.PathLike[str]") -> None:
+        """Write the outcomes as CSV, JSONL or Parquet, by the name's ending. Raises InputError for another ending."""
+        from clef.reports.export import write_csv, write_jsonl, write_parquet
+
+        target = Path(path)
+        writers = {
+            ".csv": lambda: b"".join(write_csv(self.outcomes)),
+            ".jsonl": lambda: b"".join(write_jsonl(self.outcomes)),
+            ".parquet": lambda: write_parquet(self.outcomes),
+        }
+        if target.suffix.lower() not in writers:
+            problem = Problem(f'cannot write "{target.name}"', "format", hint="end it in .csv, .jsonl or .parquet")
+            raise InputError.of([problem])
+        target.write_bytes(writers[target.suffix.lower()]())
 
 
 class Session:
@@ -87,9 +102,14 @@ class Session:
         return reply.answers[0] if single else list(reply.answers)
 
     def evaluate(
-        self, table: "str | os.PathLike[str] | bytes | pandas.DataFrame", *, skip_bad_rows: bool = False, **reading: Any
+        self,
+        table: "str | os.PathLike[str] | bytes | pandas.DataFrame",
+        *,
+        skip_bad_rows: bool = False,
+        shape: Shape = "isolated",
+        **reading: Any,
     ) -> Run:
-        """Ask every row of a labelled table alone, and measure.
+        """Ask every row of a labelled table, each question alone or those of a state together, and measure.
 
         `table` is a path, the bytes of a file, or a frame; `reading` are the fields of `clef.tables.ReadOptions`.
         Raises InputError with every problem of the table unless `skip_bad_rows`.
@@ -97,7 +117,7 @@ class Session:
         source = Path(table) if isinstance(table, str | os.PathLike) else table
         found = read(source, ReadOptions(**reading))
         examples = found.examples if skip_bad_rows else found.require()
-        outcomes = self._portal.call(self._execute, examples)
+        outcomes = self._portal.call(self._execute, examples, shape)
         outcomes.sort(key=lambda outcome: outcome.example.row)
         return Run(tuple(outcomes), summarise(outcomes))
 
@@ -107,8 +127,10 @@ class Session:
         await engine.chosen()
         return engine
 
-    async def _execute(self, examples: Sequence[Example]) -> list[Outcome]:
-        return [outcome async for outcome in outcomes_of(examples, self._engine, self._settings.eval_concurrency)]
+    async def _execute(self, examples: Sequence[Example], shape: Shape) -> list[Outcome]:
+        return [
+            outcome async for outcome in outcomes_of(examples, self._engine, self._settings.eval_concurrency, shape)
+        ]
 
 
 def decide(state: Json, questions: Any, **options: Any) -> Any:

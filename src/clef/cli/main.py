@@ -7,8 +7,10 @@ import typer
 
 from clef import __version__
 from clef.cli import check as checking
+from clef.cli import evaluate as evaluating
 from clef.cli import serve as serving
-from clef.errors import ClefError
+from clef.cli.check import SHOWN
+from clef.errors import ClefError, EngineError, InputError
 
 app = typer.Typer(
     name="clef",
@@ -19,6 +21,7 @@ app = typer.Typer(
 )
 app.command("serve")(serving.serve)
 app.command("check")(checking.check)
+app.command("eval")(evaluating.evaluate)
 
 
 def _version(wanted: bool) -> None:
@@ -39,11 +42,18 @@ def _root(
 
 
 def main() -> None:
-    """Run the command line; what a person can fix is shown without a traceback and exits with 2."""
+    """Run the command line. What a person can fix is shown without a traceback and exits with 2; an engine that does
+    not answer, with 3.
+    """
     try:
         app()
     except ClefError as error:
         typer.secho(f"clef: {error.message}", fg="red", err=True)
-        if error.hint:
+        problems = error.problems if isinstance(error, InputError) and len(error.problems) > 1 else ()
+        for problem in problems[:SHOWN]:
+            typer.echo(f"      {problem}", err=True)
+        if len(problems) > SHOWN:
+            typer.echo(f"      … and {len(problems) - SHOWN} more; `clef check --json` lists all", err=True)
+        if error.hint and not problems:
             typer.echo(f"      {error.hint}", err=True)
-        sys.exit(2)
+        sys.exit(3 if isinstance(error, EngineError) else 2)

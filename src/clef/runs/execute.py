@@ -91,13 +91,13 @@ async def execute(asks: Iterable[Ask], engine: Engine, concurrency: int) -> Asyn
 
 async def outcomes(
     examples: Sequence[Example], engine: Engine, concurrency: int, shape: Shape = "isolated"
-) -> AsyncGenerator[Outcome, None]:
-    """The outcome of each example, in the order they finished; identical requests are sent once."""
+) -> AsyncGenerator[tuple[int, Outcome], None]:
+    """The outcome of each example with its place, in the order they finished; identical requests are sent once."""
     source = execute(plan(enumerate(examples), shape), engine, concurrency)
     try:
         async for answered in source:
-            for _, outcome in answered.outcomes(examples, shape):
-                yield outcome
+            for placed in answered.outcomes(examples, shape):
+                yield placed
     finally:
         await source.aclose()
 
