@@ -118,7 +118,6 @@ class Session:
         found = read(source, ReadOptions(**reading))
         examples = found.examples if skip_bad_rows else found.require()
         outcomes = self._portal.call(self._execute, examples, shape)
-        outcomes.sort(key=lambda outcome: outcome.example.row)
         return Run(tuple(outcomes), summarise(outcomes))
 
     async def _open(self) -> ChosenEngine:
@@ -128,9 +127,10 @@ class Session:
         return engine
 
     async def _execute(self, examples: Sequence[Example], shape: Shape) -> list[Outcome]:
-        return [
-            outcome async for outcome in outcomes_of(examples, self._engine, self._settings.eval_concurrency, shape)
-        ]
+        """The outcome of each example, in the table's order."""
+        source = outcomes_of(examples, self._engine, self._settings.eval_concurrency, shape)
+        placed = [pair async for pair in source]
+        return [outcome for _, outcome in sorted(placed, key=lambda pair: pair[0])]
 
 
 def decide(state: Json, questions: Any, **options: Any) -> Any:

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def outcomes(engine: ScriptedEngine, count: int = 10, concurrency: int = 4) -> list[Outcome]:
-    return [outcome async for outcome in outcomes_of(examples(count), engine, concurrency)]
+    return [outcome async for _, outcome in outcomes_of(examples(count), engine, concurrency)]
 
 
 async def test_every_row_comes_back_once() -> None:
