@@ -44,6 +44,14 @@ class Run:
 
         return to_frame(self.outcomes)
 
+    def to_html(self, name: str = "clef", *, redact: bool = False) -> str:
+        """The report: one self-contained page. With `redact` it holds no text of any state."""
+        from clef.reports.html import About, report
+
+        first = next((outcome for outcome in self.outcomes if outcome.model), None)
+        about = About(name, first.model if first else "", first.shape if first else "isolated")
+        return report(self.outcomes, about, redact=redact)
+
     def write(self, path: "str | os.PathLike[str]") -> None:
         """Write the outcomes as CSV, JSONL or Parquet, by the name's ending. Raises InputError for another ending."""
         from clef.reports.export import write_csv, write_jsonl, write_parquet

@@ -64,3 +64,11 @@ def test_a_bad_table_exits_with_2_and_its_problems(table: Path) -> None:
     assert "row 5" in done.stderr
     assert "row 6" in done.stderr
     assert evaluate(str(table), "--skip-bad-rows").returncode == 0
+
+
+def test_a_report_goes_to_a_file(table: Path, tmp_path: Path) -> None:
+    out = tmp_path / "report.html"
+    assert evaluate(str(table), "--html", str(out), "--redact").returncode == 0
+    text = out.read_text(encoding="utf-8")
+    assert "of 2 answered rows" in text
+    assert "crashes" not in text

@@ -225,3 +225,11 @@ def test_columns_that_were_named_once_are_remembered_for_the_header(client: Test
     assert (preview["problems"], preview["facts"]["used"]) == ([], 2)
     assert preview["warnings"][0]["code"] == "remembered"
     assert client.post("/api/runs", content=table.encode()).status_code == 201
+
+
+def test_the_report_is_one_file(client: TestClient) -> None:
+    run = finished(client, create(client)["id"])
+    response = client.get(f"/api/runs/{run['id']}/report", params={"redact": "true"})
+    assert "support-report.html" in response.headers["content-disposition"]
+    assert "of 20 answered rows" in response.text
+    assert "message 3" not in response.text

@@ -25,6 +25,8 @@ def evaluate(
     joint: Annotated[bool, typer.Option("--joint", help="Ask the questions of a state together.")] = False,
     skip_bad_rows: Annotated[bool, typer.Option("--skip-bad-rows", help="Run the rows that are good.")] = False,
     out: Annotated[Path | None, typer.Option(help="Results: .csv, .jsonl or .parquet.")] = None,
+    html: Annotated[Path | None, typer.Option(help="A report: one self-contained page.")] = None,
+    redact: Annotated[bool, typer.Option("--redact", help="Leave the states out of the report.")] = False,
     min_accuracy: Annotated[
         float | None, typer.Option(help="Exit with 1 below this share right.", min=0, max=1)
     ] = None,
@@ -46,6 +48,8 @@ def evaluate(
     summary = run.summary.to_dict()
     if out:
         run.write(out)
+    if html:
+        html.write_text(run.to_html(file.name, redact=redact), encoding="utf-8")
     if as_json:
         typer.echo(json.dumps(summary, ensure_ascii=False))
     else:

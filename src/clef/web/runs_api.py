@@ -10,11 +10,12 @@ from urllib.parse import quote
 
 import orjson
 from fastapi import APIRouter, Depends, Query, Request
-from fastapi.responses import StreamingResponse
+from fastapi.responses import HTMLResponse, StreamingResponse
 from starlette.responses import Response
 
 from clef.errors import NotFound
 from clef.reports.export import write_csv, write_jsonl, write_parquet
+from clef.reports.html import About, report
 from clef.runs.browse import MAX_PAGE, Row, RowFilter, Show, Sort
 from clef.runs.budget import too_long
 from clef.runs.plan import plan
@@ -204,6 +205,19 @@ async def export(request: Request, run_id: str, format: Literal["csv", "jsonl", 
         return Response(content, media_type=TYPES[format], headers=headers)
     write = write_csv if format == "csv" else write_jsonl
     return StreamingResponse(write(outcomes), media_type=TYPES[format], headers=headers)
+
+
+@router.get("/{run_id}/report", response_class=HTMLResponse)
+async def run_report(
+    request: Request, run_id: str, redact: Annotated[bool, Query(description="Leave the states out")] = False
+) -> Response:
+    """The run as one self-contained page, to keep or to send."""
+    found: StoredRun = await request.app.state.store.get(run_id)
+    outcomes = await request.app.state.store.outcomes(run_id)
+    about = About(found.name, found.engine.model or "", found.shape, found.created, found.note)
+    text = await asyncio.to_thread(report, outcomes, about, redact=redact)
+    name = quote(f"{PurePath(found.name).stem or 'table'}-report.html")
+    return HTMLResponse(text, headers={"Content-Disposition": f"attachment; filename*=UTF-8''{name}"})
 
 
 async def summary_of(store: Any, run: StoredRun) -> Any:
