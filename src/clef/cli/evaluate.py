@@ -54,13 +54,14 @@ def evaluate(
         typer.echo(json.dumps(summary, ensure_ascii=False))
     else:
         typer.echo(f"{file.name} · {facts.model} · {'together' if joint else 'each question alone'}")
-        _print(summary)
+        print_summary(summary)
     if min_accuracy is not None and (summary["accuracy"] is None or float(str(summary["accuracy"])) < min_accuracy):
         typer.secho(f"below {min_accuracy:.1%}", fg="red", err=True)
         sys.exit(1)
 
 
-def _print(summary: dict[str, Any]) -> None:
+def print_summary(summary: dict[str, Any]) -> None:
+    """Write a summary as text."""
     typer.secho(_rate(summary), bold=True)
     rest = {"failed": summary["failed"], "unlabelled": summary["unlabelled"], "ties": summary["ties"]}
     said = ", ".join(f"{count} {name}" for name, count in rest.items() if count)

@@ -8,6 +8,7 @@ import typer
 from clef import __version__
 from clef.cli import check as checking
 from clef.cli import evaluate as evaluating
+from clef.cli import runs
 from clef.cli import serve as serving
 from clef.cli.check import SHOWN
 from clef.errors import ClefError, EngineError, InputError
@@ -22,6 +23,7 @@ app = typer.Typer(
 app.command("serve")(serving.serve)
 app.command("check")(checking.check)
 app.command("eval")(evaluating.evaluate)
+app.add_typer(runs.app, name="runs")
 
 
 def _version(wanted: bool) -> None:

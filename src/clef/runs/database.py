@@ -27,8 +27,10 @@ READERS = 4
 class Database:
     """One SQLite file."""
 
-    def __init__(self, path: Path) -> None:
-        """Open or make the file and bring its schema up to date. Raises StoreError where that cannot be done."""
+    def __init__(self, path: Path, *, alone: bool = True) -> None:
+        """Open or make the file and bring its schema up to date. Raises StoreError where that cannot be done, or where
+        another process keeps its runs there; not `alone` it only looks, and may look beside one.
+        """
         self.path = path
         self._local = threading.local()
         self._writer = ThreadPoolExecutor(1, "clef-store-writer")
@@ -36,7 +38,7 @@ class Database:
         self._opened: list[sqlite3.Connection] = []
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._lock = _lock(path)
+            self._lock = _lock(path) if alone else None
         except OSError as error:
             hint = "CLEF_DATA_DIR sets the folder"
             raise StoreError(f"runs cannot be kept in {path.parent}: {error.strerror}", hint=hint) from error
@@ -44,7 +46,7 @@ class Database:
             with closing(self._connect()) as connection:
                 migrate(connection, path)
         except BaseException as error:
-            self._lock.close()
+            self._unlock()
             if isinstance(error, sqlite3.Error):
                 raise _store_error(error, path) from error
             raise
@@ -66,7 +68,11 @@ class Database:
         self._readers.shutdown()
         for connection in self._opened:
             connection.close()
-        self._lock.close()
+        self._unlock()
+
+    def _unlock(self) -> None:
+        if self._lock is not None:
+            self._lock.close()
 
     def _in_transaction(self, work: Callable[[sqlite3.Connection], T]) -> T:
         def whole(connection: sqlite3.Connection) -> T:
