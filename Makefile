@@ -18,7 +18,7 @@ browser: ## only what drives Chromium
 	uv run pytest tests/browser
 
 bench: ## measure the budgets, side by side, and print a table
-	uv run python -m bench
+	uv run --group bench python -m bench
 
 docs: ## write the generated pages anew
 	uv run python -m tools.docs
