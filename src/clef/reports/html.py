@@ -6,8 +6,8 @@ Charts are drawn when the file is written, by the `report` extra; without it the
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from importlib.metadata import version
 
-from clef import __version__
 from clef.decisions.examples import Outcome
 from clef.decisions.questions import as_text
 from clef.reports.charts import (
@@ -94,7 +94,7 @@ def report(outcomes: Sequence[Outcome], about: About, *, redact: bool = False) -
         failed_count=len(failed),
         suspects=len(found.items),
         redact=redact,
-        version=__version__,
+        version=version("clef"),
     )
 
 

@@ -3,6 +3,7 @@ runs into a comparison. Every number is made from what the store keeps; no model
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -96,7 +97,11 @@ async def compare_runs(
     request: Request, run: Annotated[list[str], Query(description="Ids of the runs, two or more")]
 ) -> Json:
     """Runs against each other on the rows that they share; p values adjusted after Holm where there are several."""
-    runs = {run_id: await _outcomes(request, run_id) for run_id in dict.fromkeys(run)}
+    store = request.app.state.store
+    named = {run_id: (await store.get(run_id)).name for run_id in dict.fromkeys(run)}
+    twice = {name for name, count in Counter(named.values()).items() if count > 1}
+    names = {run_id: f"{name} ({run_id})" if name in twice else name for run_id, name in named.items()}
+    runs = {names[run_id]: await _outcomes(request, run_id) for run_id in named}
     found = await asyncio.to_thread(compare_all, runs)
     return Json({"comparisons": [one.to_dict() for one in found]})
 

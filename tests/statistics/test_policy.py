@@ -1,0 +1,119 @@
+"""A policy acts only on what it was measured on, and comes back from a file as it was."""
+
+import json
+
+import pytest
+
+from clef.decisions.answers import Answer
+from clef.errors import InputError
+from clef.statistics.curves import Temperature
+from clef.statistics.gates import gates
+from clef.statistics.guarantee import guaranteed_gates
+from clef.statistics.ladder import TargetAccuracy
+from clef.statistics.policy import Policy, QuestionPolicy, decide
+from clef.statistics.recalibration import Recalibrator
+from tests.statistics.making import ANGRY, drawn
+
+POLICY = Policy(
+    {"rule": "by hand"},
+    {
+        "team": QuestionPolicy("choice", ("a", "b"), {"all": 0.9}),
+        "angry": QuestionPolicy("noul", ("yes", "no"), {"yes": 0.9, "no": 0.6}),
+        "never": QuestionPolicy("choice", None, {}),
+    },
+)
+
+
+def choice(*probabilities: float, names: tuple[str, ...] = ("a", "b")) -> Answer:
+    return Answer("choice", names, probabilities)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "expected"),
+    [
+        ("team", choice(0.9, 0.1), "act"),
+        ("team", choice(0.1, 0.9), "act"),
+        ("team", choice(0.8999, 0.1001), "review"),
+        ("team", choice(0.1, 0.9, names=("b", "a")), "review"),
+        ("team", choice(0.95, 0.03, 0.02, names=("a", "b", "c")), "review"),
+        ("team", Answer("noul", ("yes", "no"), (0.99, 0.01)), "review"),
+        ("unknown", choice(1.0, 0.0), "review"),
+        ("never", choice(1.0, 0.0), "review"),
+        ("angry", Answer("noul", ("yes", "no"), (0.8, 0.2)), "review"),
+        ("angry", Answer("noul", ("yes", "no"), (0.2, 0.8)), "act"),
+    ],
+)
+def test_what_it_does_not_know_is_reviewed(question: str, answer: Answer, expected: str) -> None:
+    assert decide(POLICY, question, answer) == expected
+
+
+def test_a_tie_is_reviewed_whatever_the_threshold() -> None:
+    lax = Policy({}, {"team": QuestionPolicy("choice", ("a", "b"), {"all": 0.0})})
+    assert decide(lax, "team", choice(0.5, 0.5)) == "review"
+
+
+def test_the_threshold_is_compared_with_the_recalibrated_probability() -> None:
+    cooler = Policy(POLICY.rule, POLICY.questions, Recalibrator("temperature", Temperature(2.0)))
+    assert decide(POLICY, "team", choice(0.95, 0.05)) == "act"
+    assert decide(cooler, "team", choice(0.95, 0.05)) == "review"
+
+
+def test_a_policy_acts_on_exactly_the_share_its_gate_reports() -> None:
+    rows = [*drawn(400, 1, name="team"), *drawn(400, 2, ANGRY, name="angry")]
+    report = gates(rows, TargetAccuracy(0.85))
+    policy = Policy.of(report, model="m")
+    for gate in report.questions:
+        mine = [row for row in rows if row.example.question_name == gate.question]
+        acted = sum(row.answer is not None and decide(policy, gate.question, row.answer) == "act" for row in mine)
+        assert acted == sum(round((cut.optimistic_coverage or 0) * cut.count) for cut in gate.cuts)
+
+
+@pytest.mark.parametrize("promised", [True, False])
+def test_it_comes_back_from_json_as_it_was(promised: bool) -> None:
+    rows = drawn(300, 1)
+    map = Recalibrator("temperature", Temperature(1.5))
+    policy = Policy.of(guaranteed_gates(rows) if promised else gates(rows, TargetAccuracy(0.8)), recalibration=map)
+    text = json.dumps(policy.to_dict(), allow_nan=False)
+    assert Policy.from_dict(json.loads(text)) == policy
+
+
+def valid() -> dict[str, object]:
+    return {
+        "version": 1,
+        "measure": "top_probability",
+        "questions": {"q": {"type": "choice", "thresholds": {"all": 0.9}}},
+    }
+
+
+def test_the_smallest_policy_written_by_hand_can_be_read() -> None:
+    policy = Policy.from_dict(valid())
+    assert decide(policy, "q", choice(0.9, 0.1)) == "act"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"version": 2},
+        {"measure": "confidence"},
+        {"questions": []},
+        {"questions": {"q": []}},
+        {"questions": {"q": {"type": "poem", "thresholds": {}}}},
+        {"questions": {"q": {"type": "noul", "thresholds": {"all": 0.9}}}},
+        {"questions": {"q": {"type": "choice", "thresholds": {"all": 1.1}}}},
+        {"questions": {"q": {"type": "choice", "thresholds": {"all": "0.9"}}}},
+        {"questions": {"q": {"type": "choice", "thresholds": {"all": True}}}},
+        {"questions": {"q": {"type": "choice", "thresholds": {"all": float("nan")}}}},
+        {"questions": {"q": {"type": "choice", "answers": "ab", "thresholds": {}}}},
+        {"recalibration": {"version": 9}},
+    ],
+)
+def test_what_is_no_policy_is_refused(change: dict[str, object]) -> None:
+    with pytest.raises(InputError):
+        Policy.from_dict(valid() | change)
+
+
+def test_every_problem_of_a_policy_is_named() -> None:
+    bad = {"one": {"type": "poem"}, "two": {"type": "choice", "thresholds": {"yes": 1}}}
+    with pytest.raises(InputError) as caught:
+        Policy.from_dict(valid() | {"questions": bad})
+    assert [problem.column for problem in caught.value.problems] == ["questions.one", "questions.two"]
