@@ -44,7 +44,8 @@ def test_tests_and_sequences_are_mapies(cells: list[tuple[int, float]], risk: fl
     acted = np.array([count for count, _ in cells])
     wrong = np.floor(acted * np.array([share for _, share in cells]) * 0.3)
     ours = _binomial(wrong, acted, risk)
-    theirs = methods.compute_hoeffding_bentkus_p_value(wrong / acted, acted, risk, binary=True).ravel()
+    shares = np.maximum(wrong - 1e-9, 0) / acted  # it rounds share times rows up: 51.00000000000001 wrong become 52
+    theirs = methods.compute_hoeffding_bentkus_p_value(shares, acted, risk, binary=True).ravel()
     assert ours == pytest.approx(theirs, abs=1e-9)
     rejected = control.FWERFixedSequenceTesting(n_starts=1).run(ours, 0.1)
     last = int(rejected[-1]) if len(rejected) else None
