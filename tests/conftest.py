@@ -11,6 +11,7 @@ def _clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest
         if name.startswith("CLEF_"):
             monkeypatch.delenv(name)
     monkeypatch.setenv("CLEF_DATA_DIR", str(tmp_path_factory.mktemp("data")))
+    monkeypatch.setenv("HF_HOME", str(tmp_path_factory.mktemp("hub")))
 
 
 @pytest.fixture

@@ -45,17 +45,25 @@ class Settings(BaseSettings):
     llama_server: Path | None = None
     """The llama-server program to run; by default the one on PATH, else the one inside the xllamacpp wheel."""
     model: str | None = None
-    """Path of a decision model (.gguf) to run on llama.cpp."""
+    """Decision model to run on llama.cpp: the path of a .gguf file, or a name that `clef models` lists, which is
+    downloaded where it is not on this machine yet."""
     llama_args: Annotated[tuple[str, ...], NoDecode] = ()
     """Further llama-server options, written as on a command line. They come last and win."""
+    llama_unset: Annotated[tuple[str, ...], NoDecode] = ()
+    """Environment variables that llama.cpp is started without, such as HSA_OVERRIDE_GFX_VERSION."""
     server_log: Path | None = None
-    """File that gets the llama.cpp output; by default only its last lines are kept, in memory."""
+    """File that gets the llama.cpp output, or - for the terminal; by default only its last lines are kept, in
+    memory."""
     start_attempts: Annotated[int, Field(ge=1, le=20)] = 3
     """How often a llama.cpp that crashes while starting is started again before clef gives up."""
     ready_timeout: Annotated[float, Field(gt=0)] = 1800
     """Seconds a llama.cpp may take from its start until it answers a decision."""
     context: Annotated[int, Field(ge=256)] = 4096
     """Tokens that one request may have: state and questions together. More needs more memory."""
+    images: bool = False
+    """Read images as well: loads the projector (mmproj) that lies beside the model, which takes memory."""
+    exit_with_engine: bool = False
+    """End clef when the llama.cpp it started dies, rather than starting it again."""
     questions: Literal["joint", "isolated"] = "joint"
     """How /v1/systemone asks the questions of one request: in one prompt (fewer tokens, and each may move the others)
     or each in a request of its own."""
@@ -68,7 +76,7 @@ class Settings(BaseSettings):
     max_rows: Annotated[int, Field(ge=1)] = 1_000_000
     """Rows a table may have."""
 
-    @field_validator("llama_args", mode="before")
+    @field_validator("llama_args", "llama_unset", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
         return tuple(shlex.split(value)) if isinstance(value, str) else value

@@ -12,7 +12,9 @@ from clef.decisions.examples import Request
 from clef.decisions.questions import Noul
 from clef.engines.engine import EngineFacts
 from clef.engines.opening import ChosenEngine
-from clef.errors import Unavailable
+from clef.engines.status import Change
+from clef.engines.upstream import UpstreamEngine
+from clef.errors import InputError, Unavailable
 from clef.settings import load_settings
 from tests.fakes.system_one import SystemOne
 
@@ -52,6 +54,63 @@ async def test_a_server_that_decides_nothing_is_named_and_not_used(server: Syste
     async with opened(upstream=server.address) as (_, facts):
         assert facts.kind == "builtin"
         assert "not a decision model" in str(facts.message)
+
+
+async def test_a_stranger_that_speaks_no_http_is_named_and_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("clef.engines.opening.LOOK_TIMEOUT_S", 0.3)
+
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    async with await asyncio.start_server(silent, "127.0.0.1", 0) as stranger:
+        address = f"http://127.0.0.1:{stranger.sockets[0].getsockname()[1]}"
+        async with opened(upstream=address) as (_, facts):
+            assert facts.kind == "builtin"
+            assert f"What listens at {address} is not used, and left alone" in str(facts.message)
+
+
+async def test_a_server_that_wants_a_key_says_so(server: SystemOne) -> None:
+    async def locked(server: SystemOne, body: dict[str, object]) -> web.StreamResponse:
+        return web.json_response({"error": {"message": "Invalid API Key"}}, status=401)
+
+    server.handler = locked
+    async with opened(upstream=server.address) as (_, facts):
+        assert facts.kind == "builtin"
+        assert "access key" in str(facts.message)
+
+
+async def test_a_server_that_was_there_is_not_stopped_and_the_built_in_model_neither(
+    server: SystemOne, nobody: str
+) -> None:
+    async with opened(upstream=server.address) as (engine, _):
+        with pytest.raises(InputError, match="did not start the server"):
+            await engine.turn_off()
+        with pytest.raises(InputError, match="did not start the server"):
+            await engine.restart(Change(context=8192))
+        assert (await engine.status()).actions == ()
+        assert (await engine.decide(ASKED)).answers
+    async with opened(upstream=nobody) as (engine, _):
+        with pytest.raises(InputError, match="part of clef"):
+            await engine.turn_off()
+
+
+async def test_starting_looks_again_for_a_server_that_was_down(nobody: str) -> None:
+    engine = ChosenEngine(load_settings(upstream=nobody, engine="upstream"))
+    assert isinstance(await engine.chosen(), UpstreamEngine)
+    await engine.turn_on()
+    assert (await engine.status()).actions == ("start",)
+    await engine.close()
+
+
+async def test_the_time_of_the_last_decisions_is_kept(server: SystemOne) -> None:
+    async with opened(upstream=server.address) as (engine, _):
+        assert (await engine.status()).to_dict()["speed"] == {"median_ms": None, "recent_ms": []}
+        for _ in range(3):
+            await engine.decide(ASKED)
+        speed = (await engine.status()).to_dict()["speed"]
+        assert len(speed["recent_ms"]) == 3
+        assert speed["median_ms"] > 0
 
 
 async def test_a_server_that_is_still_loading_is_waited_for(server: SystemOne) -> None:

@@ -19,6 +19,11 @@ It takes what clef gives to llama-server, and besides:
     --crash-at N          end by --signal at the N-th decision
     --hang-up-at N        close the connection at the N-th decision, without a word
     --signal NAME         SEGV unless told otherwise
+    --exit-above N LINE   write LINE and exit with 1 when -ub is more than N
+    --exit-with-variable NAME LINE
+                          write LINE and exit with 1 when the environment has NAME
+
+With --version alone it says that it is build 5000, as an old one of another tool would.
 """
 
 import argparse
@@ -42,6 +47,9 @@ MESSAGES = {
 
 
 def main() -> None:
+    if sys.argv[1:] == ["--version"]:
+        say("version: 5000 (0ld0ld0)\nbuilt with a compiler for a machine")
+        return
     arguments = read_arguments()
     if arguments.starts:
         with arguments.starts.open("a") as file:
@@ -50,6 +58,12 @@ def main() -> None:
         say(line)
     if arguments.exit_at_start is not None:
         say(arguments.exit_at_start)
+        sys.exit(1)
+    if arguments.exit_above and int(arguments.ub) > int(arguments.exit_above[0]):
+        say(arguments.exit_above[1])
+        sys.exit(1)
+    if arguments.exit_with_variable and arguments.exit_with_variable[0] in os.environ:
+        say(arguments.exit_with_variable[1])
         sys.exit(1)
     if arguments.crash_at_start and len(arguments.starts.read_text().split()) <= arguments.crash_at_start:
         die(arguments.signal)
@@ -70,7 +84,11 @@ def read_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     for names in (("-m",), ("--alias",), ("--host",), ("-np",), ("-lv",), ("--threads-http",), ("-b",), ("-ub",)):
         parser.add_argument(*names)
-    parser.add_argument("--no-mmproj", action="store_true")
+    parser.add_argument("--mmproj")
+    for name in ("--exit-above", "--exit-with-variable"):
+        parser.add_argument(name, nargs=2)
+    for name in ("--no-mmproj", "-v"):
+        parser.add_argument(name, action="store_true")
     parser.add_argument("-c", type=int, dest="context")
     parser.add_argument("--port", type=int)
     parser.add_argument("--say", action="append", default=[])

@@ -1,8 +1,10 @@
 """Whatever a server writes is taken, and none of it fills memory or disk."""
 
+import os
+import time
 from pathlib import Path
 
-from clef.engines.llama.output import KEPT_LINES, MAX_LINE, LogFile, Output
+from clef.engines.llama.output import KEPT_LINES, MAX_LINE, LogFile, Output, TerminalLog, open_log
 
 
 def test_lines_are_put_together_from_pieces_and_handed_on() -> None:
@@ -55,3 +57,30 @@ def test_the_log_of_the_run_before_is_kept(tmp_path: Path) -> None:
         log.write(b"after the end")
     assert path.read_bytes() == b"second"
     assert path.with_name("server.log.previous").read_bytes() == b"first"
+
+
+def test_fifty_megabytes_leave_fifteen_at_most_and_the_start_up(tmp_path: Path) -> None:
+    log = LogFile(tmp_path / "server.log")
+    log.write(b"load_tensors: offloaded 33/33 layers to GPU\n")
+    for _ in range(500):
+        log.write(b"x" * 100_000)
+    log.close()
+    assert sum(path.stat().st_size for path in tmp_path.iterdir()) <= 15_000_000
+    assert b"offloaded 33/33" in (tmp_path / "server.log").read_bytes()
+
+
+def test_on_the_terminal_it_is_shown_and_a_terminal_that_is_held_holds_up_nothing() -> None:
+    reading, writing = os.pipe()
+    with os.fdopen(reading, "rb") as seen, os.fdopen(writing, "wb") as terminal:
+        log = TerminalLog(terminal)
+        log.write(b"load_tensors: offloaded 33/33 layers to GPU\n")
+        assert seen.readline() == b"load_tensors: offloaded 33/33 layers to GPU\n"
+        began = time.monotonic()
+        for _ in range(3000):  # nobody reads: the pipe takes 64 kB
+            log.write(b"x" * 1000)
+        assert time.monotonic() - began < 1
+        os.set_blocking(reading, False)
+        while seen.read(1_000_000):
+            pass
+        log.close()
+    assert isinstance(open_log(Path("-")), TerminalLog)

@@ -57,6 +57,12 @@ def test_no_line_about_layers_is_unknown_and_never_gpu() -> None:
     assert (facts.placement, facts.warning) == ("unknown", None)
 
 
+def test_a_build_that_found_the_processor_alone_says_so_though_it_has_no_line_about_layers() -> None:
+    facts = read("common_param:   - CPU     : AMD Ryzen 7 9800X3D 8-Core Processor (7862 MiB, 7000 MiB free)")
+    assert facts.placement == "cpu"
+    assert facts.warning == "It runs on the processor: this llama.cpp found no GPU."
+
+
 def test_an_integrated_gpu_that_was_chosen_is_named() -> None:
     facts = read(
         "  - Vulkan0 : AMD Radeon RX 9070 XT (RADV GFX1201) (16304 MiB, 16000 MiB free)\n"

@@ -91,6 +91,16 @@ def write_chat(path: Path) -> Path:
     return model.finish()
 
 
+def write_projector(path: Path) -> Path:
+    """The header of a projector for images; nothing that llama.cpp could load."""
+    writer: Any = gguf.GGUFWriter(str(path), "clip")
+    writer.add_type("mmproj")
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.close()
+    return path
+
+
 # Gated delta net, the layers of Qwen 3.5 that are not full attention.
 STATE, GROUPS, RANK, CONVOLUTION = 16, 2, 4, 4
 HEAD = 16

@@ -7,8 +7,9 @@ import typer
 
 from clef import __version__
 from clef.cli import check as checking
+from clef.cli import doctor as examining
 from clef.cli import evaluate as evaluating
-from clef.cli import runs
+from clef.cli import models, runs
 from clef.cli import serve as serving
 from clef.cli.check import SHOWN
 from clef.errors import ClefError, EngineError, InputError
@@ -24,6 +25,8 @@ app.command("serve")(serving.serve)
 app.command("check")(checking.check)
 app.command("eval")(evaluating.evaluate)
 app.add_typer(runs.app, name="runs")
+app.add_typer(models.app, name="models")
+app.command("doctor")(examining.doctor)
 
 
 def _version(wanted: bool) -> None:

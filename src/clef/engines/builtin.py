@@ -73,18 +73,22 @@ class BuiltinEngine:
 
     def _counts(self, body: dict[str, Any]) -> list[int]:
         """Tokens of the state and of each question's instructions and options."""
-        texts = [as_text(body["state"])]
+        texts: list[str] = []
         for question in body["questions"].values():
             criteria = question.get("criteria") or {}
             named = criteria.items() if isinstance(criteria, dict) else [("", level) for level in criteria]
             texts.append(as_text(question["instructions"]))
             texts.extend(f"{name} {as_text(text) if text else ''}" for name, text in named)
-        return [_count(text) for text in texts]
+        return [_count(as_text(body["state"])), *map(_count_once, texts)]
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
+def _count_once(text: str) -> int:
+    """Tokens of a text that comes again: the questions of a table are the same on every row."""
+    return _count(text)
+
+
 def _count(text: str) -> int:
-    """Tokens of a text; the questions of a table are the same on every row."""
     return len(_load().static.tok.encode(text, len(text) + 1))
 
 

@@ -1,5 +1,6 @@
 """Turns settings and an engine into the web application: page, API and their guard."""
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
@@ -12,7 +13,7 @@ from clef.runs.database import Database
 from clef.runs.queue import RunQueue
 from clef.runs.store import Store
 from clef.settings import Settings
-from clef.web import api, dropin, errors, measures_api, runs_api
+from clef.web import api, dropin, engine_api, errors, measures_api, runs_api
 from clef.web.assets import Assets
 from clef.web.pages import pages
 from clef.web.security import Guard
@@ -36,7 +37,10 @@ def create_app(settings: Settings, engine: OwnedEngine | None = None, store: Sto
         app.state.store = kept = store or open_store(settings)
         app.state.queue = RunQueue(kept, answering, settings.eval_concurrency)
         await app.state.queue.start()
+        watch = asyncio.create_task(_end_with_engine(app, answering)) if settings.exit_with_engine else None
         yield
+        if watch is not None:
+            watch.cancel()
         await app.state.queue.close()
         await answering.close()
         await kept.close()
@@ -51,12 +55,23 @@ def create_app(settings: Settings, engine: OwnedEngine | None = None, store: Sto
     )
     app.state.settings = settings
     app.state.engine = answering
+    app.state.lost = None
+    app.state.end = None
     errors.install(app)
     app.include_router(dropin.router)  # first: each router before it costs every decision a look at its routes
     app.include_router(api.router)
     app.include_router(runs_api.router)
     app.include_router(measures_api.router)
+    app.include_router(engine_api.router)
     app.include_router(pages())
     app.mount("/static", Assets(), name="static")
     app.add_middleware(Guard, render=errors.respond, max_body=settings.max_body)
     return app
+
+
+async def _end_with_engine(app: FastAPI, engine: OwnedEngine) -> None:
+    """Once the engine is lost for good: keep its last words in `app.state.lost`, and call `app.state.end`."""
+    if isinstance(engine, ChosenEngine):
+        app.state.lost = await engine.until_lost()
+        if app.state.end is not None:
+            app.state.end()

@@ -15,7 +15,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
 
-from clef.engines.llama.modelfile import check_model
+from clef.engines.llama.modelfile import check_model, find_projector
 from clef.errors import SettingsError
 from clef.settings import Settings
 
@@ -30,6 +30,14 @@ HTTP_THREADS = "64"
 VERBOSITY = "4"
 """The lowest at which llama.cpp says how many layers went to the GPU; none of its lines has request text. From 5 on
 they do."""
+GPU_VARIABLES = (
+    *("HSA_OVERRIDE_GFX_VERSION", "HSA_ENABLE_DXG_DETECTION", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"),
+    *("CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL", "GGML_VK_VISIBLE_DEVICES"),
+)
+"""Variables that decide which GPU is found, and how; the child inherits them."""
+_PROJECTOR = ("-mm", "--mmproj")
+_LEVEL = ("-lv", "--verbosity", "--log-verbosity")
+_LOUD = ("-v", "--verbose", "--log-verbose")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +56,14 @@ class Program:
             return f"llama.cpp inside xllamacpp {version('xllamacpp')}"
         return f"{self.argv[-1]} (from {self.origin})"
 
+    @property
+    def known_version(self) -> str | None:
+        """Its version where no process has to be started to learn it."""
+        if self.origin != "the xllamacpp wheel":
+            return None
+        whole = version("xllamacpp")
+        return f"{whole.rpartition('.')[2]} (xllamacpp {whole})"
+
 
 @dataclass(frozen=True, slots=True)
 class Command:
@@ -60,6 +76,10 @@ class Command:
     """Where it will listen."""
     key: str = field(repr=False)
     """Access key of this one start."""
+    warnings: tuple[str, ...] = ()
+    """What a person should know about these options."""
+    unset: tuple[str, ...] = ()
+    """Variables of our environment that it does not get."""
 
     @property
     def argv(self) -> tuple[str, ...]:
@@ -69,7 +89,8 @@ class Command:
     @property
     def env(self) -> dict[str, str]:
         """Our environment with the key. Proxies stay in it: the child may download with them."""
-        return os.environ | {"LLAMA_API_KEY": self.key}
+        kept = {name: value for name, value in os.environ.items() if name not in self.unset}
+        return kept | {"LLAMA_API_KEY": self.key}
 
 
 def find_program(settings: Settings) -> Program:
@@ -98,7 +119,9 @@ def check(settings: Settings) -> tuple[Program, Path]:
         raise SettingsError("CLEF_MANAGE_SERVER=0 forbids starting llama.cpp", hint="set CLEF_UPSTREAM to a server")
     if not settings.model:
         raise SettingsError("llama.cpp needs a model", hint="give --model PATH.gguf or set CLEF_MODEL")
-    return find_program(settings), check_model(settings.model)
+    program, model = find_program(settings), check_model(settings.model)
+    _projector(settings, model)
+    return program, model
 
 
 def plan(settings: Settings) -> Command:
@@ -113,11 +136,49 @@ def plan(settings: Settings) -> Command:
         *("-m", str(model), "--alias", model.name.replace(",", "_")),
         *("--host", host, "--port", str(port), "--threads-http", HTTP_THREADS),
         *("-c", context, "-b", context, "-ub", context, "-np", "1"),
-        *("--no-mmproj", "-lv", VERBOSITY),
+        *_projector(settings, model),
+        *("-lv", VERBOSITY),
         *extra,
     )
     address = f"http://{LOOPBACK if host == '0.0.0.0' else host}:{port}"
-    return Command(program, model, arguments, address, key or secrets.token_urlsafe(24))
+    key = key or secrets.token_urlsafe(24)
+    return Command(program, model, arguments, address, key, _warnings(extra), settings.llama_unset)
+
+
+def check_address(settings: Settings) -> None:
+    """Raise SettingsError for a port that cannot be used; for what takes long, to look before it begins."""
+    port = _last(settings.llama_args, ("--port",))
+    if port is not None:
+        host = _last(settings.llama_args, ("--host",)) or LOOPBACK
+        _port(port, host)
+
+
+def inherited_gpu_variables(settings: Settings) -> dict[str, str]:
+    """The variables about GPUs that a child gets from us."""
+    names = [name for name in GPU_VARIABLES if name not in settings.llama_unset]
+    return {name: os.environ[name] for name in names if name in os.environ}
+
+
+def _projector(settings: Settings, model: Path) -> tuple[str, ...]:
+    """The options about images; none where CLEF_LLAMA_ARGS name a projector. Raises SettingsError where none is."""
+    if _last(settings.llama_args, _PROJECTOR) is not None:
+        return ()
+    if not settings.images:
+        return ("--no-mmproj",)
+    projector = find_projector(model)
+    if projector is None:
+        raise SettingsError(
+            f'CLEF_IMAGES=1 needs a projector, and there is none beside "{model.name}"',
+            hint="put its mmproj file into the same folder, or name it by --mmproj in CLEF_LLAMA_ARGS",
+        )
+    return ("--mmproj", str(projector))
+
+
+def _warnings(extra: Sequence[str]) -> tuple[str, ...]:
+    level = _last(extra, _LEVEL) or VERBOSITY
+    if any(name in extra for name in _LOUD) or (level.isdecimal() and int(level) > int(VERBOSITY)):
+        return ("CLEF_LLAMA_ARGS ask for so much output that the text of requests is written to the log.",)
+    return ()
 
 
 def _runnable(path: Path) -> str:

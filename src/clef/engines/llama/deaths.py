@@ -6,7 +6,7 @@ else. `retry` says whether the same start may succeed.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from clef.engines.llama.child import Exit
@@ -28,6 +28,8 @@ class Death:
     hint: str
     retry: bool | None = None
     """Whether the same start may succeed; None leaves it to the way it ended."""
+    kind: str | None = None
+    """A stable name, where something can be offered to do about it."""
 
 
 LESS_MEMORY = "set a smaller CLEF_CONTEXT, leave out a projector, or use a smaller quantisation, in this order"
@@ -51,7 +53,7 @@ _BY_WORDS: tuple[tuple["re.Pattern[str]", Death], ...] = (
         re.compile(
             r"failed to allocate|unable to allocate|out of memory|OutOfDeviceMemory|cudaMalloc failed", re.IGNORECASE
         ),
-        Death("it got not enough memory", LESS_MEMORY, retry=False),
+        Death("it got not enough memory", LESS_MEMORY, retry=False, kind="memory"),
     ),
     (
         re.compile(r"error: invalid argument: (\S+)"),
@@ -69,11 +71,14 @@ _BY_WORDS: tuple[tuple["re.Pattern[str]", Death], ...] = (
             "it was not built for this GPU",
             "rebuild it for this GPU's target; check HSA_OVERRIDE_GFX_VERSION and the *_VISIBLE_DEVICES variables",
             retry=False,
+            kind="gpu target",
         ),
     ),
 )
 _BY_SIGNAL: dict[str, Death] = {
-    "SIGKILL": Death("it was killed from outside, most often because the machine ran out of memory", LESS_MEMORY),
+    "SIGKILL": Death(
+        "it was killed from outside, most often because the machine ran out of memory", LESS_MEMORY, kind="memory"
+    ),
     "SIGILL": Death(
         "it uses instructions that this processor does not have", "use a llama.cpp built for this machine", retry=False
     ),
@@ -91,10 +96,10 @@ def cause_of(end: Exit, lines: Sequence[str], *, is_wsl: bool) -> Death | None:
         for line in lines:
             found = pattern.search(line)
             if found:
-                return Death(death.cause.format(*found.groups()), death.hint, death.retry)
+                return replace(death, cause=death.cause.format(*found.groups()))
     known = _BY_SIGNAL.get(str(end))
     if known is not None and is_wsl and str(end) == "SIGKILL":
-        return Death(known.cause, known.hint + _WSL_MEMORY, known.retry)
+        return replace(known, hint=known.hint + _WSL_MEMORY)
     if known is None and str(end) == "SIGSEGV" and is_wsl and _was_creating_context(lines):
         return _WSL_GPU
     return known

@@ -4,13 +4,15 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from clef.decisions.examples import Request
 from clef.engines.engine import EngineFacts
 from clef.engines.llama.child import Child, spawn
 from clef.engines.llama.command import Command
 from clef.engines.llama.deaths import cause_of, running_in_wsl, telling
-from clef.engines.llama.output import LogFile, Output
+from clef.engines.llama.output import Log, Output
 from clef.engines.llama.server import LlamaServer
 from clef.engines.llama.startlog import StartLog
+from clef.errors import Rejected
 
 DEATH_NOTICE_S = 1.0
 """A dead child breaks its connections a moment before its exit is collected."""
@@ -24,6 +26,8 @@ class End:
     hint: str | None = None
     retry: bool = False
     """Whether another start may help."""
+    kind: str | None = None
+    """A stable name of the cause, where something can be offered to do about it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -59,6 +63,11 @@ class Life:
                 on_loading()
             await asyncio.sleep(poll_s)
 
+    def require_eyes(self, request: Request) -> None:
+        """Raise Rejected for images where no projector is loaded."""
+        if request.images and "--no-mmproj" in self.command.arguments and not self.start.facts.has_projector:
+            raise Rejected("images are off", hint="start with CLEF_IMAGES=1; it loads the model's projector as well")
+
     def strike(self, limit: int) -> None:
         """Count a decision that got no proper reply."""
         self.strikes += 1
@@ -83,10 +92,10 @@ class Life:
         cause = f": {death.cause}" if death else ""
         said = "\n".join([f"llama.cpp ended with {end} {when}{cause}.", *telling(lines)])
         retry = end.by_signal if death is None or death.retry is None else death.retry
-        return End(said, death.hint if death else None, retry)
+        return End(said, death.hint if death else None, retry, death.kind if death else None)
 
 
-async def begin(command: Command, timeout_s: float, log: LogFile | None) -> Life:
+async def begin(command: Command, timeout_s: float, log: Log | None) -> Life:
     """Spawn the child. Raises OSError where the machine cannot."""
     start = StartLog()
     output = Output(start.read, log)

@@ -72,6 +72,13 @@ def check_model(given: str) -> Path:
     return path
 
 
+def find_projector(model: Path) -> Path | None:
+    """The projector for images that lies beside a model; of several, the one that shares most of the model's name."""
+    found = [path for path in sorted(model.parent.glob("*mmproj*.gguf")) if path.is_file()]
+    stem = model.stem.lower()
+    return max(found, key=lambda path: sum(part in stem for part in path.stem.lower().split("-")), default=None)
+
+
 def fingerprint(path: Path) -> str:
     """What tells this file's weights from others of the same name: a hash of its size and of samples all through it.
 

@@ -56,7 +56,8 @@ class StartFacts:
     def placement(self) -> Placement:
         """Where the model's layers are."""
         if self.layers is None or self.layers_offloaded is None:
-            return "unknown"
+            found_no_gpu = bool(self.devices) and all(device.name == "CPU" for device in self.devices)
+            return "cpu" if found_no_gpu else "unknown"
         if self.layers_offloaded == 0:
             return "cpu"
         return "gpu" if self.layers_offloaded >= self.layers else "partly"
@@ -70,6 +71,16 @@ class StartFacts:
     @property
     def warning(self) -> str | None:
         """What a person should know about where it runs; None where all is well or unknown."""
+        return " ".join(self.warnings) or None
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The same, each by itself."""
+        return tuple(filter(None, (self._about_placement(), self._about_slots())))
+
+    def _about_placement(self) -> str | None:
+        if self.placement == "cpu" and self.layers is None:
+            return "It runs on the processor: this llama.cpp found no GPU."
         if self.placement == "cpu":
             return f"It runs on the processor: 0 of {self.layers} layers went to a GPU. That is 20 to 100 times slower."
         if self.placement == "partly":
@@ -78,6 +89,11 @@ class StartFacts:
                 f"Only {self.layers_offloaded} of {self.layers} layers fit on {where}; the rest runs on the processor."
             )
         return None
+
+    def _about_slots(self) -> str | None:
+        if (self.slots or 1) == 1 or (self.context or 0) >= (self.physical_batch or 0):
+            return None
+        return f"Its {self.slots} slots share the context: a request may have {self.context} tokens. Use -np 1."
 
 
 class StartLog:
@@ -125,7 +141,7 @@ def _slot(facts: StartFacts, line: "re.Match[str]") -> StartFacts:
 
 _Learn = Callable[[StartFacts, "re.Match[str]"], StartFacts]
 _LINES: tuple[tuple["re.Pattern[str]", _Learn], ...] = (
-    (re.compile(r"build_info: (\S+)"), lambda facts, line: replace(facts, build=line[1])),
+    (re.compile(r"build_info: (?!b0-)(\S+)"), lambda facts, line: replace(facts, build=line[1])),
     # common_params_print_info:   - ROCm0   : AMD Radeon RX 9070 XT (16304 MiB, 16112 MiB free)
     (re.compile(r" - (\S+)\s*: (.+) \(\d+ MiB, (\d+) MiB free\)"), _found_device),
     # using device ROCm0 (AMD Radeon RX 6800) (0000:06:00.0) - 16196 MiB free; older builds have no bus number

@@ -1,5 +1,6 @@
 """Turns the states of a llama.cpp of ours into the phases of an engine; the supervisor has the table of moves."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -35,6 +36,16 @@ class Details:
     pid: int | None
     starts: int
     """How often it has been started since clef was."""
+    version: str | None
+    """What the program says to --version; None while unknown."""
+    model: str
+    """Path of the model it runs, or would."""
+    gpu_variables: Mapping[str, str]
+    """Variables of clef's environment that decide which GPU it finds."""
+    warnings: tuple[str, ...]
+    """What a person should know about its options and about where it runs."""
+    cause: str | None
+    """A stable name for why it failed, such as memory; None where that is unknown or all is well."""
     start: StartFacts
     log: tuple[str, ...]
     """The last lines of its output."""

@@ -13,39 +13,42 @@ gave up     has ended: too many deaths while serving                 starting (s
 stopping    sends SIGTERM, then SIGKILL, and reaps; from any state   stopped
 stopped     has ended, as asked                                      starting (start)
 
-Ready means a decision, not a green /health. Any exit after a stop was asked for is a stop, whatever its code.
+Ready means a decision, not a green /health. Any exit after a stop was asked for is a stop, whatever its code. A
+restart passes through stopping and stopped as well, but tells those who ask to come back instead of to give up.
 """
 
 import asyncio
-import contextlib
 import shlex
+import signal
 from pathlib import Path
 
-from platformdirs import user_state_path
-
 from clef.decisions.examples import Reply, Request
-from clef.engines.engine import EngineFacts
-from clef.engines.llama.command import Command, check, plan
+from clef.engines.engine import EngineFacts, Phase
+from clef.engines.llama.command import Command, check, inherited_gpu_variables, plan
 from clef.engines.llama.life import End, Life, begin
 from clef.engines.llama.modelfile import fingerprint
 from clef.engines.llama.orphans import Register
-from clef.engines.llama.output import LogFile
+from clef.engines.llama.output import Log, open_log
 from clef.engines.llama.restarts import Budget, Pace
 from clef.engines.llama.server import hung_up
 from clef.engines.llama.startlog import StartFacts
 from clef.engines.llama.states import ENDED, PHASES, Details, State
+from clef.engines.llama.stopping import first_of, stopped_within
 from clef.engines.llama.turns import Turns
+from clef.engines.llama.version import ask_version
 from clef.errors import Crashed, EngineError, Refused, SettingsError, TooLong, Unavailable
 from clef.settings import Settings
 
 USUAL_PACE = Pace()
+VERSION_WAIT_S = 1.0
+"""How long an end waits for the version of what ended, so that both are shown together."""
 
 
 class LlamaEngine:
     """A llama.cpp child behind the Engine protocol. Use it in the event loop that started it."""
 
     def __init__(self, settings: Settings, pace: Pace = USUAL_PACE, folder: Path | None = None) -> None:
-        """`folder` keeps the notes by which children left behind by an earlier run are found."""
+        """`folder` keeps the notes by which orphans are found; by default a part of CLEF_DATA_DIR."""
         self._settings = settings
         self._pace = pace
         self._state: State = "off"
@@ -58,9 +61,12 @@ class LlamaEngine:
         self._lives = 0
         self._turns = Turns()
         self._budget = Budget(pace)
-        self._register = Register(folder or user_state_path("clef") / "children")
-        self._log: LogFile | None = None
+        self._register = Register(folder or settings.data_dir / "children")
+        self._log: Log | None = None
         self._fingerprint: str | None = None
+        self._version: str | None = None
+        self._cause: str | None = None
+        self._restarting = False
 
     @property
     def state(self) -> State:
@@ -75,20 +81,24 @@ class LlamaEngine:
     @property
     def pid(self) -> int | None:
         """Process id of the child; None while there is none."""
-        life = self._life
-        return None if life is None or life.child.exited.done() else life.child.pid
+        return None if self._life is None or self._life.is_over else self._life.child.pid
 
     def details(self) -> Details:
         """What `facts` has no room for."""
         command = self._life.command if self._life else None
         return Details(
-            self._state,
-            command.program.shown if command else "",
-            shlex.join(command.argv) if command else "",
-            self.pid,
-            self._lives,
-            self.start_facts,
-            tuple(self.log_tail()),
+            state=self._state,
+            program=command.program.shown if command else "",
+            command_line=shlex.join(command.argv) if command else "",
+            pid=self.pid,
+            starts=self._lives,
+            start=self.start_facts,
+            log=tuple(self.log_tail()),
+            version=self._version,
+            model=str(command.model) if command else self._settings.model or "",
+            gpu_variables=inherited_gpu_variables(self._settings),
+            warnings=(*(command.warnings if command else ()), *self.start_facts.warnings),
+            cause=self._cause,
         )
 
     @property
@@ -128,6 +138,11 @@ class LlamaEngine:
         while self._state not in ENDED:
             await self._changed.wait()
 
+    async def wait_lost(self) -> None:
+        """Return once it has failed or been given up, however often it is stopped and started before."""
+        while self._state not in ("failed", "gave up"):
+            await self._changed.wait()
+
     async def restart(self, settings: Settings | None = None) -> None:
         """Stop and begin to start again, with other settings where they are given. Raises as `start`.
 
@@ -135,9 +150,13 @@ class LlamaEngine:
         """
         wanted = settings or self._settings
         await asyncio.to_thread(check, wanted)
-        await self.close()
-        self._settings = wanted
-        await self.start()
+        self._restarting = True
+        try:
+            await self.close()
+            self._settings = wanted
+            await self.start()
+        finally:
+            self._restarting = False
 
     async def facts(self) -> EngineFacts:
         """The state, as everyone above sees it; asks nobody, so it is there at once."""
@@ -145,7 +164,7 @@ class LlamaEngine:
         served = life.facts if life else None
         return EngineFacts(
             kind="llama",
-            phase=PHASES[self._state],
+            phase=self._phase(),
             model=served.model if served else Path(self._settings.model or "").name or None,
             address=life.command.address if life else None,
             max_tokens=self.start_facts.max_tokens or (served.max_tokens if served else None) or self._settings.context,
@@ -157,11 +176,12 @@ class LlamaEngine:
     async def decide(self, request: Request) -> Reply:
         """Answer a request.
 
-        Raises Unavailable before it is ready, Crashed when the child dies with the request, and Refused for an input
-        that ended the child twice.
+        Raises Unavailable before it is ready, Crashed when the child dies with the request, Refused for an input that
+        ended the child twice, and Rejected for images where they are off.
         """
         async with self._turns.take(request):
             life, number = self._ready_life(), self._lives
+            life.require_eyes(request)
             try:
                 reply = await life.server.decide(request)
             except Unavailable as error:
@@ -186,15 +206,32 @@ class LlamaEngine:
         """The last lines the child wrote, oldest first."""
         return self._life.output.tail(count) if self._life else []
 
+    def log_since(self, life: int, finished: int) -> tuple[int, int, list[str]]:
+        """Where the output is now, as (life, finished lines), and the lines after such a place."""
+        if self._life is None:
+            return self._lives, 0, []
+        output = self._life.output
+        return self._lives, output.finished, output.since(finished if life == self._lives else 0)
+
+    def begin_stop(self) -> None:
+        """Ask the owner to stop the child; `close` waits for it."""
+        self._stop_asked.set()
+
     async def close(self) -> None:
         """Stop the child, whatever it is doing, and wait until it is gone. Never raises; safe to call twice."""
-        self._stop_asked.set()
+        self.begin_stop()
         if self._owner is not None:
             await asyncio.wait({self._owner})
+
+    def hurry(self) -> None:
+        """End the child without its grace."""
+        if self._life is not None:
+            self._life.child.signal(signal.SIGKILL)
 
     # What follows runs in the owner task only.
 
     async def _own(self, command: Command) -> None:
+        asking = asyncio.create_task(self._learn_version(command))
         try:
             await self._keep_alive(command)
         except SettingsError as error:
@@ -203,8 +240,14 @@ class LlamaEngine:
             self._become("failed", f"clef's supervisor failed: {error!r}", "this is a bug in clef")
             raise
         finally:
+            await asyncio.wait({asking}, timeout=0 if self._stop_asked.is_set() else VERSION_WAIT_S)
+            asking.cancel()
+            await asyncio.wait({asking})
             if self._log is not None:
                 self._log.close()
+
+    async def _learn_version(self, command: Command) -> None:
+        self._version = await ask_version(command.program)
 
     async def _keep_alive(self, command: Command) -> None:
         """Lives one after the other until one ends for good or a stop is asked for."""
@@ -215,20 +258,23 @@ class LlamaEngine:
                 self._become("stopped", "llama.cpp was stopped")
                 return
             crashes = 0 if was_ready else crashes + 1
+            if was_ready and self._settings.exit_with_engine:
+                self._become("failed", end.message, end.hint, end.kind)
+                return
             if was_ready:
                 pause = self._budget.spend()
                 if pause is None:
                     times = f"It ended {self._budget.spent} times within {self._pace.window_s / 60:.0f} minutes"
-                    self._become("gave up", f"{end.message}\n{times}; clef gave up restarting it.", end.hint)
+                    self._become("gave up", f"{end.message}\n{times}; clef gave up restarting it.", end.hint, end.kind)
                     return
             elif end.retry and crashes < self._settings.start_attempts:
                 pause = self._pace.pause(crashes)
             else:
                 tried = f" (start {crashes} of {self._settings.start_attempts})" if end.retry else ""
-                self._become("failed", end.message + tried, end.hint)
+                self._become("failed", end.message + tried, end.hint, end.kind)
                 return
-            self._become("restarting", f"{end.message}\nIt is started again.", end.hint)
-            if await self._stopped_within(pause):
+            self._become("restarting", f"{end.message}\nIt is started again.", end.hint, end.kind)
+            if await stopped_within(self._stop_asked, pause):
                 self._become("stopped", "llama.cpp was stopped")
                 return
             self._become("starting", self._message, self._hint)
@@ -258,7 +304,7 @@ class LlamaEngine:
         probing = asyncio.create_task(life.until_decided(self._pace.poll_s, self._loading))
         limit = self._settings.ready_timeout
         try:
-            await self._first({life.child.exited, probing}, limit)
+            await first_of(self._stop_asked, {life.child.exited, probing}, limit)
         finally:
             probing.cancel()
             await asyncio.wait({probing})
@@ -279,32 +325,19 @@ class LlamaEngine:
         """Watch a ready child until it ends, is stuck, or a stop is asked for."""
         while True:
             suspicion = asyncio.create_task(life.suspected.wait())
-            await self._first({life.child.exited, suspicion})
+            await first_of(self._stop_asked, {life.child.exited, suspicion})
             suspicion.cancel()
             if life.is_over:
                 return life.death("while serving")
             if self._stop_asked.is_set():
                 return End("llama.cpp was stopped")
             probing = asyncio.create_task(life.server.probe())
-            await self._first({life.child.exited, probing})
+            await first_of(self._stop_asked, {life.child.exited, probing})
             probing.cancel()
             await asyncio.wait({probing})
             if not probing.cancelled() and probing.result().phase != "ready" and not life.is_over:
                 return End(f"llama.cpp is stuck: it runs, but {probing.result().message}", retry=True)
             life.acquit()
-
-    async def _first(self, tasks: "set[asyncio.Task[object]]", timeout_s: float | None = None) -> None:
-        """Wait for one of the tasks, a stop, or the time-out."""
-        stop = asyncio.create_task(self._stop_asked.wait())
-        try:
-            await asyncio.wait({stop, *tasks}, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            stop.cancel()
-
-    async def _stopped_within(self, pause_s: float) -> bool:
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._stop_asked.wait(), pause_s)
-        return self._stop_asked.is_set()
 
     # What follows waits for nothing but what it says.
 
@@ -321,7 +354,7 @@ class LlamaEngine:
         """What a broken exchange was: the child's death, a stop, or something that may pass."""
         died = error.phase == "off" and await life.notice_death()
         if self._stop_asked.is_set():
-            return Unavailable("llama.cpp is being stopped", phase="off")
+            return Unavailable("llama.cpp is being stopped", phase="starting" if self._restarting else "off")
         if not died:
             life.strike(self._pace.strikes)
             return error
@@ -340,10 +373,15 @@ class LlamaEngine:
         if self._state == "ready":  # its child is dead, and the owner is about to act on it
             return Unavailable("llama.cpp has just ended", phase="starting")
         message = self._message or "llama.cpp is not running"
-        return Unavailable(message, hint=self._hint, phase=PHASES[self._state])
+        return Unavailable(message, hint=self._hint, phase=self._phase())
 
-    def _become(self, state: State, message: str | None = None, hint: str | None = None) -> None:
-        self._state, self._message, self._hint = state, message, hint
+    def _phase(self) -> Phase:
+        return "starting" if self._restarting and PHASES[self._state] == "off" else PHASES[self._state]
+
+    def _become(
+        self, state: State, message: str | None = None, hint: str | None = None, cause: str | None = None
+    ) -> None:
+        self._state, self._message, self._hint, self._cause = state, message, hint, cause
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
 
@@ -352,14 +390,5 @@ class LlamaEngine:
         command = plan(self._settings)
         self._fingerprint = fingerprint(command.model)
         self._register.sweep()
-        self._log = self._open_log()
+        self._log = open_log(self._settings.server_log)
         return command
-
-    def _open_log(self) -> LogFile | None:
-        path = self._settings.server_log
-        if path is None:
-            return None
-        try:
-            return LogFile(path.expanduser())
-        except OSError as error:
-            raise SettingsError(f'CLEF_SERVER_LOG: "{path}" cannot be written: {error.strerror}') from error
