@@ -6,6 +6,7 @@ a phone.
 
 import shutil
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -50,8 +51,15 @@ def run(page: Page) -> None:
     evaluate(page)
     page.get_by_role("button", name="Evaluate", exact=True).click()
     page.wait_for_url("**/runs/*")
-    page.locator("#rows").wait_for()
+    page.locator("run-progress").wait_for(state="detached")
+    page.locator("run-charts[data-state=drawn]").wait_for()
     page.evaluate("scrollTo(0, 0)")
+
+
+def charts(page: Page) -> None:
+    """The charts of the sample."""
+    run(page)
+    page.evaluate("document.getElementById('charts').scrollIntoView()")
 
 
 def rows(page: Page) -> None:
@@ -79,6 +87,7 @@ PAGES: dict[str, Callable[[Page], None]] = {
     "ask": ask,
     "evaluate": evaluate,
     "run": run,
+    "charts": charts,
     "rows": rows,
     "runs": runs,
     "engine": engine,
@@ -125,7 +134,9 @@ def served() -> Iterator[str]:
     """The address of a clef in a thread of this process."""
     engine = BuiltinEngine()
     engine.load()
-    server = uvicorn.Server(uvicorn.Config(create_app(Settings(), engine), port=0, log_level="warning"))
+    folder = tempfile.TemporaryDirectory()
+    app = create_app(Settings(data_dir=Path(folder.name)), engine)
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning"))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while thread.is_alive() and not server.started:
@@ -135,6 +146,7 @@ def served() -> Iterator[str]:
     finally:
         server.should_exit = True
         thread.join(10)
+        folder.cleanup()
 
 
 if __name__ == "__main__":

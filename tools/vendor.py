@@ -42,6 +42,9 @@ class Vendored:
 FILES = (
     Vendored("htmx.org", "4.0.1", "dist/htmx.min.js", "LICENSE", "fragments of pages that the server renders"),
     Vendored("@picocss/pico", "2.1.1", "css/pico.min.css", "LICENSE.md", "the base that the styles build on"),
+    Vendored("vega", "6.4.0", "build/vega.min.js", "LICENSE", "charts, where there are any"),
+    Vendored("vega-lite", "6.4.3", "build/vega-lite.min.js", "LICENSE", "charts, where there are any"),
+    Vendored("vega-embed", "7.3.0", "build/vega-embed.min.js", "LICENSE", "charts, where there are any"),
 )
 
 

@@ -1,5 +1,6 @@
 """A real clef on a free port, and a real Chromium that watches what it is told and whom it calls."""
 
+import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator
@@ -31,11 +32,18 @@ START_S = 20
 NewPage = Callable[..., Page]
 
 
+NO_SKIPS = bool(os.environ.get("CLEF_TEST_NO_SKIPS"))  # read before any fixture clears the environment
+
+
 @contextmanager
-def served(engine: OwnedEngine) -> Iterator[str]:
-    """The address of a clef with this engine, in a thread of its own."""
+def served(engine: OwnedEngine, data_dir: Path) -> Iterator[str]:
+    """The address of a clef with this engine and an empty store, in a thread of its own."""
     config = uvicorn.Config(
-        create_app(Settings(), engine), port=0, log_level="warning", lifespan="on", timeout_graceful_shutdown=2
+        create_app(Settings(data_dir=data_dir), engine),
+        port=0,
+        log_level="warning",
+        lifespan="on",
+        timeout_graceful_shutdown=2,
     )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
@@ -55,11 +63,11 @@ def served(engine: OwnedEngine) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def address() -> Iterator[str]:
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Address of a clef with the built-in model."""
     engine = BuiltinEngine()
     engine.load()
-    with served(engine) as found:
+    with served(engine, tmp_path_factory.mktemp("data")) as found:
         yield found
 
 
@@ -70,8 +78,8 @@ def stage() -> StagedEngine:
 
 
 @pytest.fixture(scope="session")
-def _staged_address(stage: StagedEngine) -> Iterator[str]:
-    with served(stage) as found:
+def _staged_address(stage: StagedEngine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with served(stage, tmp_path_factory.mktemp("data")) as found:
         yield found
 
 
@@ -87,6 +95,8 @@ def staged_address(_staged_address: str, stage: StagedEngine) -> Iterator[str]:
 def browser() -> Iterator[Browser]:
     """One Chromium for all tests."""
     if CHROMIUM is None:
+        if NO_SKIPS:
+            pytest.fail("there is no Chromium on this machine, and CLEF_TEST_NO_SKIPS is set")
         pytest.skip("there is no Chromium on this machine")
     with sync_playwright() as playwright:
         found = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)

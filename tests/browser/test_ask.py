@@ -138,7 +138,7 @@ def test_a_reload_loses_nothing(address: str, open_page: NewPage) -> None:
 
 def test_json_is_checked_where_it_stands(address: str, open_page: NewPage) -> None:
     page = open_page(f"{address}/")
-    page.get_by_text("JSON", exact=True).click()
+    page.get_by_text("as JSON", exact=True).click()
     page.get_by_label("State", exact=True).fill('{\n  "a": 1,\n  "b" 2\n}')
     expect(page.locator("#json-check")).to_contain_text("line 3, column 7")
     decide(page)
@@ -155,7 +155,7 @@ def test_an_example_can_be_taken_back(address: str, open_page: NewPage) -> None:
     page.get_by_role("button", name="Examples").click()
     page.get_by_role("button", name="Check an invoice").click()
     expect(page.get_by_label("State", exact=True)).to_have_value(re.compile("Marlow"))
-    expect(page.get_by_label("JSON", exact=True)).to_be_checked()
+    expect(page.get_by_label("as JSON", exact=True)).to_be_checked()
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_label("State", exact=True)).to_have_value("mine")
 
@@ -204,3 +204,113 @@ def test_a_slow_answer_can_be_stopped_and_a_tie_is_flagged(
     decide(page)
     expect(page.locator(".answer.tie")).to_have_count(3)
     expect(page.locator(".answer").filter(has_text="Which team").locator(".verdict")).to_contain_text("A tie")
+
+
+def view(page: Page, name: str) -> None:
+    page.locator(".views").get_by_text(name, exact=True).click()
+
+
+def test_form_and_json_are_two_views_of_one_request(address: str, open_page: NewPage) -> None:
+    page = open_page(f"{address}/")
+    page.get_by_text("as JSON", exact=True).click()
+    page.get_by_label("State", exact=True).fill('{"id": 12345678901234567890, "price": 1.50}')
+    view(page, "JSON")
+    request = page.get_by_label("Request", exact=True)
+    expect(request).to_have_value(re.compile('"id": 12345678901234567890'))
+    text = request.input_value()
+    decide(page)
+    expect(page.locator(".answer")).to_have_count(3)
+    request.fill(text.replace("Is the customer angry?", "Is she <i>angry</i>?"))
+    page.reload()
+    expect(request).to_have_value(re.compile("<i>angry</i>"))
+    view(page, "Form")
+    expect(page.get_by_label("Question 2", exact=True)).to_have_value("Is she <i>angry</i>?")
+    expect(page.get_by_label("as JSON", exact=True)).to_be_checked()
+    expect(page.get_by_label("State", exact=True)).to_have_value(re.compile("12345678901234567890"))
+    view(page, "JSON")
+    expect(request).to_have_value(text.replace("Is the customer angry?", "Is she <i>angry</i>?"))
+
+
+def test_json_that_the_form_cannot_show_stays_and_can_be_asked(address: str, open_page: NewPage) -> None:
+    page = open_page(f"{address}/")
+    view(page, "JSON")
+    request = page.get_by_label("Request", exact=True)
+    request.fill('{"state": "a",\n "questions": [}')
+    expect(page.locator("#request-check")).to_contain_text("line 2, column 16")
+    view(page, "Form")
+    expect(page.locator("#answers .problems")).to_contain_text("line 2, column 16")
+    expect(request).to_be_visible()
+    request.fill('{"state": "a", "questions": [{"type": "noul", "question": {"ask": "Good?"}}]}')
+    view(page, "Form")
+    expect(page.locator("#answers .problems")).to_contain_text("no field")
+    decide(page)
+    expect(page.locator(".answer")).to_have_count(1)
+
+
+def test_a_request_is_copied_as_code_and_as_a_link_that_brings_it_back(address: str, open_page: NewPage) -> None:
+    page = open_page(f"{address}/")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.get_by_label("State", exact=True).fill('it\'s – "new" שלום')
+    for name, part in (
+        ("curl", f"curl {address}/api/predict"),
+        ("Python with", f"upstream='{address}'"),
+        ("Python, TypeSafe SDK", "from typesafe_sdk import TypeSafeClient"),
+        ("JavaScript", "await fetch"),
+        ("Link", "#ask="),
+    ):
+        page.get_by_role("button", name="Copy", exact=True).click()
+        page.get_by_role("button", name=name).click()
+        expect(page.locator("#copied")).to_contain_text("Copied as")
+        page.wait_for_function("part => navigator.clipboard.readText().then((text) => text.includes(part))", arg=part)
+    link = page.evaluate("navigator.clipboard.readText()")
+    other = open_page(f"{address}/")
+    other.get_by_label("State", exact=True).fill("mine")
+    other.goto(link)
+    expect(other.get_by_label("State", exact=True)).to_have_value('it\'s – "new" שלום')
+    assert "#" not in other.url
+    other.get_by_role("button", name="Undo").click()
+    expect(other.get_by_label("State", exact=True)).to_have_value("mine")
+    other.goto(f"{address}/#ask=bm9wZQ")
+    expect(other.locator(".undo")).to_contain_text("The link holds no request")
+    expect(other.get_by_label("State", exact=True)).to_have_value("mine")
+
+
+def test_code_that_cannot_be_copied_is_shown(address: str, open_page: NewPage) -> None:
+    page = open_page(f"{address}/")
+    page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(new Error('no')); }")
+    page.get_by_role("button", name="Copy", exact=True).click()
+    page.get_by_role("button", name="curl").click()
+    expect(page.locator("#copy-by-hand textarea")).to_have_value(re.compile("^curl "))
+    page.keyboard.press("Escape")
+    expect(page.locator("#copy-by-hand")).to_be_hidden()
+
+
+def test_tokens_are_counted_while_typing_and_questions_get_advice(address: str, open_page: NewPage) -> None:
+    page = open_page(f"{address}/")
+    expect(page.locator("#notes")).to_have_text(re.compile(r"\d+ of \d+ tokens"))
+    page.get_by_label("State", exact=True).fill("word " * 3000)
+    expect(page.locator("#notes .over")).to_contain_text("too long for this model")
+    page.get_by_label("State", exact=True).fill("short")
+    page.get_by_label("Question 2", exact=True).fill("Is it not good and is it new?")
+    advice = page.locator(card(page, 2)).locator(".advice li")
+    expect(advice).to_have_count(2)
+    expect(advice.first).to_contain_text("two questions in one")
+    page.get_by_label("Question 2", exact=True).fill("Is it good?")
+    expect(advice).to_have_count(0)
+
+
+def test_each_answer_alone_stands_beside_it_together(address: str, open_page: NewPage) -> None:
+    page = open_page(f"{address}/")
+    page.get_by_label("Ask the questions").select_option("alone")
+    decide(page)
+    expect(page.locator("#answers .foot")).to_contain_text("asked alone")
+    page.get_by_label("Ask the questions").select_option("both")
+    expect(page.locator(".stale-note")).to_be_visible()
+    decide(page)
+    expect(page.locator("#answers .foot")).to_contain_text("asked together, and each alone")
+    choice = page.locator(".answer").filter(has_text="Which team")
+    expect(choice.locator("thead")).to_contain_text("alone")
+    expect(choice.locator("tbody tr, tr:has(th[scope=row])").first.locator(".figure")).to_have_count(3)
+    expect(page.locator(".answer").filter(has_text="angry")).to_contain_text("alone: yes")
+    page.reload()
+    expect(page.get_by_label("Ask the questions")).to_have_value("both")

@@ -1,6 +1,7 @@
 """Evaluate and the page of a run, as a person uses them."""
 
 import csv
+import io
 import re
 from pathlib import Path
 
@@ -21,7 +22,14 @@ def choose(page: Page, name: str, text: str) -> None:
 
 
 def run(page: Page) -> None:
+    """Press the button; the run's page comes at once."""
     page.get_by_role("button", name="Evaluate", exact=True).click()
+    page.wait_for_url(re.compile(r"/runs/\w+#result"))
+
+
+def run_to_the_end(page: Page) -> None:
+    run(page)
+    expect(page.locator("run-progress")).to_have_count(0)
 
 
 def table(*states: str) -> str:
@@ -32,27 +40,60 @@ def test_the_sample_is_evaluated_and_its_results_downloaded(address: str, open_p
     page = open_page(f"{address}/evaluate")
     page.get_by_role("button", name="Try the sample").click()
     expect(page.locator("[data-part=facts]")).to_contain_text("33 rows · 6 questions · 1 without a label")
-    run(page)
-    page.wait_for_url(re.compile(r"/runs/\w+#result"))
-    expect(page.locator("#result")).to_be_focused()
+    expect(page.locator("[data-part=ready]")).to_have_text("33 rows, 33 requests")
+    run_to_the_end(page)
     expect(page.locator(".headline-figure")).to_have_text(re.compile(r"\d+\.\d % right"))
     expect(page.locator(".headline-words")).to_contain_text("of 32 answered rows")
     expect(page.locator(".headline-words")).to_contain_text("1 row has no label")
     expect(page.locator(".by-question .tall")).to_have_count(6)
     expect(page.locator(".rows > tbody > tr:not(.details)")).to_have_count(33)
 
-    with page.expect_download() as waiting:
-        page.get_by_role("link", name="Download results").click()
-    waiting.value.save_as(tmp_path / "results.csv")
-    rows = list(csv.reader((tmp_path / "results.csv").read_text("utf-8-sig").splitlines(keepends=True)))
-    assert len(rows) == 34
+    for name, lines in (("CSV", 34), ("JSON lines", 33)):
+        page.get_by_role("button", name="Export").click()
+        with page.expect_download() as waiting:
+            page.get_by_role("link", name=name).click()
+        waiting.value.save_as(tmp_path / "results")
+        text = (tmp_path / "results").read_text("utf-8-sig")
+        assert len(list(csv.reader(text.splitlines(keepends=True))) if name == "CSV" else text.splitlines()) == lines
+        page.keyboard.press("Escape")
+
+
+def test_a_run_has_the_name_and_the_shape_that_were_chosen_and_uses_earlier_answers(
+    staged_address: str, stage: StagedEngine, open_page: NewPage
+) -> None:
+    page = open_page(f"{staged_address}/evaluate")
+    two = [f"{state},{question},yes,yes;no" for state in ("one", "two") for question in ("Good?", "New?")]
+    rows = "\n".join([HEADER, *two])
+    choose(page, "t.csv", rows)
+    expect(page.locator("[data-part=ready]")).to_have_text("4 rows, 4 requests")
+    page.get_by_text("together", exact=True).click()
+    expect(page.locator("[data-part=ready]")).to_have_text("4 rows, 2 requests")
+    page.get_by_label("Name", exact=True).fill("<b>Support</b>, May")
+    run_to_the_end(page)
+    expect(page.locator("h1")).to_have_text("<b>Support</b>, May")
+    expect(page.locator("#whole")).to_contain_text("questions of a row asked together")
+    assert stage.asked == 2
+
+    page.goto(f"{staged_address}/evaluate")
+    choose(page, "t.csv", rows)
+    page.get_by_text("together", exact=True).click()
+    run_to_the_end(page)
+    expect(page.locator("#whole")).to_contain_text("The answers of 4 rows came from earlier runs")
+    assert stage.asked == 2
+
+    page.get_by_role("button", name="Rename").click()
+    expect(page.get_by_label("Name of the run")).to_be_focused()
+    page.keyboard.type("Second")
+    page.keyboard.press("Enter")
+    expect(page.locator("h1")).to_have_text("Second")
+    page.reload()
+    expect(page.locator("h1")).to_have_text("Second")
 
 
 def test_rows_are_ranked_filtered_and_opened(address: str, open_page: NewPage) -> None:
     page = open_page(f"{address}/evaluate")
     choose(page, "sample.csv", (STATIC / "sample.csv").read_text("utf-8"))
-    run(page)
-    page.wait_for_url(re.compile(r"/runs/\w+#result"))
+    run_to_the_end(page)
     rows = page.locator(".rows > tbody > tr:not(.details)")
     wrong = page.locator(".chip").filter(has_text="wrong")
     count = int(wrong.locator("b").inner_text())
@@ -64,10 +105,11 @@ def test_rows_are_ranked_filtered_and_opened(address: str, open_page: NewPage) -
     assert "show=wrong" in page.url
 
     page.get_by_role("link", name="Is the writer asking for money back?").click()
-    page.wait_for_url(re.compile("question=2"))
+    page.wait_for_url(re.compile("question=Is"))
     expect(page.locator(".chip.removable")).to_contain_text("money back")
+    expect(page.locator("#filters [name=question]")).to_have_value("Is the writer asking for money back?")
     page.go_back()
-    page.wait_for_url(re.compile("show=wrong$"))
+    page.wait_for_url(re.compile("show=wrong(#rows)?$"))
     expect(rows).to_have_count(count)
 
     first = rows.first.get_by_role("button")
@@ -97,8 +139,33 @@ def test_every_problem_of_a_table_is_listed_and_the_good_rows_can_be_run(
     assert len((tmp_path / "problems.csv").read_text("utf-8-sig").splitlines()) == 26
     page.get_by_role("button", name="Run the 2 good rows").click()
     page.wait_for_url(re.compile(r"/runs/\w+#result"))
+    expect(page.locator("run-progress")).to_have_count(0)
     expect(page.locator(".headline-words")).to_contain_text("of 2 answered rows")
     expect(page.locator(".headline-words")).to_contain_text("cannot say more")
+
+
+def test_a_table_is_read_as_the_person_says(address: str, open_page: NewPage) -> None:
+    page = open_page(f"{address}/evaluate")
+    text = "Nachricht;Frage;Urteil\nschön;Gut?;ja\nlahm;Gut?;nein\n"
+    page.set_input_files(
+        "#file", {"name": "t.csv", "mimeType": "text/csv", "buffer": text.encode("windows-1251", "replace")}
+    )
+    expect(page.locator("problem-list")).to_contain_text("no column for the question")
+    for role, column in (
+        ("What is decided about", "Nachricht"),
+        ("The question", "Frage"),
+        ("The right answer", "Urteil"),
+    ):
+        page.get_by_label(role, exact=True).select_option(column)
+    expect(page.get_by_label("The right answer", exact=True)).to_be_focused()
+    expect(page.locator("problem-list")).to_be_empty()
+    expect(page.locator("[data-part=preview]")).to_contain_text("lahm")
+    page.get_by_label("Encoding", exact=True).select_option("utf-16")
+    expect(page.locator("problem-list h3")).to_be_visible()
+    page.get_by_label("Encoding", exact=True).select_option("windows-1251")
+    expect(page.locator("[data-part=facts]")).to_contain_text("2 rows")
+    run_to_the_end(page)
+    expect(page.locator(".headline-words")).to_contain_text("2 answered rows")
 
 
 def test_a_paste_is_read_and_kept_after_an_error(address: str, open_page: NewPage) -> None:
@@ -115,75 +182,237 @@ def test_a_paste_is_read_and_kept_after_an_error(address: str, open_page: NewPag
     expect(page.locator("#pasted")).to_have_value(re.compile("naïve – schön"))
 
 
-def test_a_run_can_be_stopped_and_what_is_done_stays(
+def test_a_run_outlives_its_page_and_can_be_stopped_and_resumed(
     staged_address: str, stage: StagedEngine, open_page: NewPage
 ) -> None:
     stage.pause_s = 0.05
     page = open_page(f"{staged_address}/evaluate")
-    choose(page, "long.csv", table(*(f"text {number}" for number in range(2000))))
+    choose(page, "long.csv", table(*(f"text {number} of a long run" for number in range(2000))))
     run(page)
     progress = page.get_by_role("progressbar", name="Rows done")
     expect(progress).to_be_visible()
     expect(page.locator("run-progress [data-part=done]")).to_have_text(re.compile(r"\d\d of 2\s000 rows"))
     expect(page.locator("run-progress [data-part=pace]")).to_have_text(re.compile("rows a second · .* left"))
-    expect(page.locator("run-progress [data-part=so-far]")).to_have_text("100.0 % right so far")
+    page.goto("about:blank")
+    asked = stage.asked
+    page.go_back()
+    expect(page.locator("run-progress [data-part=done]")).to_have_text(re.compile(r"\d\d of 2\s000 rows"))
+    page.reload()
+    expect(page.locator(".headline-figure")).to_have_text("100.0 % right so far")
+    assert stage.asked > asked
     page.get_by_role("button", name="Stop").click()
-    page.wait_for_url(re.compile(r"/runs/\w+#result"))
-    expect(page.locator("#run > .flag")).to_contain_text("rows were asked")
+    expect(page.locator(".flag")).to_contain_text(re.compile("rows were asked: stopped by a person"))
     expect(page.locator(".rows > tbody > tr:not(.details)").first).to_be_visible()
     asked = stage.asked
     page.goto(f"{staged_address}/runs")
     expect(page.locator("tbody tr").first).to_contain_text("stopped early")
     assert asked < 2000
     assert stage.asked <= asked + 4
+    page.go_back()
+    stage.pause_s = 0
+    page.get_by_role("button", name="Ask the other").click()
+    expect(page.locator(".headline-words")).to_contain_text(re.compile(r"2\s000 of 2\s000"))
 
 
-def test_failures_and_ties_are_counted_apart(staged_address: str, open_page: NewPage) -> None:
+def test_a_run_waits_for_the_one_before_it_and_for_an_engine_that_is_away(
+    staged_address: str, stage: StagedEngine, open_page: NewPage
+) -> None:
+    stage.pause_s = 0.3
+    page = open_page(f"{staged_address}/evaluate")
+    choose(page, "first.csv", table(*(f"first {number}" for number in range(40))))
+    run(page)
+    first = page.url
+    page.goto(f"{staged_address}/evaluate")
+    choose(page, "second.csv", table("second"))
+    run(page)
+    expect(page.locator("[data-part=pace]")).to_have_text("waiting in line: another run comes first")
+    page.goto(f"{staged_address}/runs")
+    expect(page.locator("tbody tr").first).to_contain_text("waiting in line")
+    page.goto(first)
+    page.get_by_role("button", name="Stop").click()
+    expect(page.locator("run-progress")).to_have_count(0)
+    stage.phase, stage.pause_s = "loading", 0.0
+    page.goto(f"{staged_address}/evaluate")
+    choose(page, "third.csv", table("third"))
+    run(page)
+    expect(page.locator("[data-part=pace]")).to_have_text("paused: The model is being read.")
+    stage.phase = "ready"
+    expect(page.locator(".headline-words")).to_contain_text("1 of 1")
+
+
+def test_runs_are_found_deleted_and_brought_back(staged_address: str, open_page: NewPage) -> None:
+    page = open_page(f"{staged_address}/evaluate")
+    choose(page, "t.csv", table("one", "two"))
+    page.get_by_label("Name", exact=True).fill("Unlike any other")
+    run_to_the_end(page)
+    page.get_by_role("link", name="Runs").click()
+    page.get_by_label("Search in names and notes").fill("unlike")
+    expect(page.locator("tbody tr")).to_have_count(1)
+    page.wait_for_url(re.compile("search=unlike"))
+    expect(page.locator("tbody tr")).to_contain_text("100.0 %")
+    page.get_by_role("button", name="Delete the run Unlike any other").click()
+    expect(page.locator(".flag")).to_contain_text("Unlike any other is deleted")
+    expect(page.get_by_role("link", name="Unlike any other")).to_have_count(0)
+    page.get_by_role("button", name="Undo").click()
+    page.get_by_role("link", name="Unlike any other").click()
+    page.get_by_role("button", name="Delete", exact=True).click()
+    expect(page.locator(".flag")).to_contain_text("Unlike any other is deleted")
+    page.go_back()
+    page.get_by_role("button", name="Bring it back").click()
+    expect(page.get_by_role("button", name="Delete", exact=True)).to_be_visible()
+
+
+def test_failures_and_ties_are_counted_apart_and_failures_asked_again(
+    staged_address: str, stage: StagedEngine, open_page: NewPage
+) -> None:
     page = open_page(f"{staged_address}/evaluate")
     choose(page, "mixed.csv", table("good", "refuse this", "a tie", "fine", "refuse that"))
-    run(page)
-    page.wait_for_url(re.compile(r"/runs/\w+#result"))
+    run_to_the_end(page)
     expect(page.locator(".headline-words")).to_contain_text("2 labelled rows failed and are not counted")
     expect(page.locator(".headline-words")).to_contain_text("1 row is tied")
     page.locator(".chip").filter(has_text="wrong").click()
-    page.locator(".chip").filter(has_text="errors").click()  # at once: the last click counts
+    page.locator(".chip").filter(has_text="failed").click()  # at once: the last click counts
     expect(page.locator(".rows > tbody > tr:not(.details)")).to_have_count(2)
     expect(page.locator(".rows .failure").first).to_contain_text("this text was refused")
     page.locator(".chip").filter(has_text="ties").click()
     expect(page.locator(".rows > tbody > tr.unsure")).to_have_count(1)
+    asked = stage.asked
+    page.get_by_role("button", name="Retry them").click()
+    expect(page.locator(".flag").filter(has_text="2 rows failed")).to_be_visible()
+    for _ in range(50):
+        if stage.asked == asked + 2:
+            break
+        page.wait_for_timeout(50)
+    assert stage.asked == asked + 2
 
 
-def test_a_run_under_way_is_followed_in_another_tab(
+def test_a_run_under_way_is_followed_in_two_tabs_and_not_under_the_eyes_of_a_reader(
     staged_address: str, stage: StagedEngine, open_page: NewPage
 ) -> None:
     stage.pause_s = 0.1
     page = open_page(f"{staged_address}/evaluate")
-    choose(page, "long.csv", table(*(f"text {number}" for number in range(160))))
+    choose(page, "long.csv", table(*(f"text {number} in two tabs" for number in range(160))))
     run(page)
-    link = page.get_by_role("link", name="See the rows so far")
-    expect(link).to_have_attribute("href", re.compile(r"/runs/\w+"))
     other = page.context.new_page()
-    other.goto(f"{staged_address}{link.get_attribute('href')}")
-    expect(other.locator("#run > .flag")).to_contain_text("of 160 rows so far")
+    other.goto(page.url)
+    expect(other.locator("run-progress [data-part=done]")).to_contain_text("of 160 rows")
     row = other.locator("[data-row]").first
     row.click()
     stage.pause_s = 0
-    page.wait_for_url(re.compile(r"/runs/\w+#result"))
+    expect(page.locator(".headline-words")).to_contain_text("160 of 160")
+    expect(page.locator("run-progress")).to_have_count(0)
+    expect(other.locator("run-progress [data-part=pace]")).to_have_text("done")
     expect(other.locator(".drawer")).to_be_visible()
     row.click()
-    expect(other.locator("#run > .flag")).to_have_count(0)
+    expect(other.locator("run-progress")).to_have_count(0)
     expect(other.locator(".headline-words")).to_contain_text("160 of 160")
-    expect(other.locator("[hx-trigger='every 3s']")).to_have_count(0)
+
+
+def test_rows_are_searched_sorted_and_gone_through_with_the_keyboard(staged_address: str, open_page: NewPage) -> None:
+    page = open_page(f"{staged_address}/evaluate")
+    choose(page, "many.csv", table(*(f"text {number} to search" for number in range(230))))
+    run_to_the_end(page)
+    first = page.locator(".rows > tbody > tr:not(.details) .place").first
+    page.get_by_role("link", name="Later").click()
+    page.wait_for_url(re.compile("page=2"))
+    expect(page.locator(".chips [role=status]")).to_have_text("101–200 of 230")
+    page.keyboard.press("/")
+    expect(page.get_by_role("searchbox")).to_be_focused()
+    page.keyboard.type("TEXT 11")
+    expect(page.locator(".chips [role=status]")).to_have_text("1–11 of 11")
+    assert "text=TEXT+11" in page.url
+    assert "page" not in page.url
+    expect(page.get_by_role("searchbox")).to_be_focused()
+    page.locator("#rows-heading").click()
+    page.get_by_role("link", name="Row", exact=True).click()
+    page.wait_for_url(re.compile("sort=row&order=asc"))
+    expect(first).to_have_text("13")
+    expect(page.locator("th[aria-sort=ascending]")).to_contain_text("Row")
+    page.get_by_role("link", name="Row", exact=True).click()
+    expect(first).to_have_text("121")
+    expect(page.locator("#rows-heading")).to_be_focused()
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    page.keyboard.press("k")
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    expect(page.locator(".drawer .state")).to_have_text("text 118 to search")
+    page.get_by_role("link", name="remove this filter").click()
+    expect(page.locator(".chips [role=status]")).to_have_text("1–100 of 230")
+    expect(page.get_by_role("searchbox")).to_have_value("")
 
 
 def test_a_server_that_is_gone_leaves_the_table_chosen(address: str, open_page: NewPage) -> None:
     page = open_page(f"{address}/evaluate")
     choose(page, "fine.csv", table("fine"))
     expect(page.get_by_role("button", name="Evaluate", exact=True)).to_be_enabled()
-    page.route("**/api/evaluate*", lambda route: route.abort())
-    run(page)
-    expect(page.locator("problem-list h3")).to_have_text("Clef stopped answering")
+    page.route("**/api/runs?*", lambda route: route.abort())
+    page.get_by_role("button", name="Evaluate", exact=True).click()
+    expect(page.locator("problem-list h3")).to_have_text("Clef does not answer")
     expect(page.locator("[data-part=name]")).to_have_text("fine.csv")
-    page.unroute("**/api/evaluate*")
+    page.unroute("**/api/runs?*")
+    run_to_the_end(page)
+
+
+def test_a_connection_that_is_lost_is_taken_up_again(
+    staged_address: str, stage: StagedEngine, open_page: NewPage
+) -> None:
+    stage.pause_s = 0.1
+    page = open_page(f"{staged_address}/evaluate")
+    choose(page, "long.csv", table(*(f"text {number} off and on" for number in range(160))))
+    page.route("**/events", lambda route: route.abort())
     run(page)
-    page.wait_for_url(re.compile(r"/runs/\w+#result"))
+    expect(page.locator("run-progress [data-part=pace]")).to_have_text("clef does not answer; trying again…")
+    page.unroute("**/events")
+    expect(page.locator("run-progress [data-part=pace]")).to_contain_text("rows a second")
+    stage.pause_s = 0
+    expect(page.locator("run-progress")).to_have_count(0)
+
+
+def test_charts_are_drawn_and_what_is_pressed_is_shown_in_the_rows(address: str, open_page: NewPage) -> None:
+    page = open_page(f"{address}/evaluate")
+    choose(page, "sample.csv", (STATIC / "sample.csv").read_text("utf-8"))
+    run_to_the_end(page)
+    expect(page.locator("run-charts[data-state=drawn]")).to_be_visible()
+    for chart in ("reliability", "risk", "confusion"):
+        expect(page.locator(f"[data-part={chart}] svg")).to_be_visible()
+    page.get_by_role("combobox", name="Question").nth(0).select_option(label="What is the tone of the review?")
+    expect(page.locator("[data-part=confusion] svg")).to_contain_text("positive")
+    cell = page.locator("[data-part=confusion] svg .mark-rect path").first
+    cell.scroll_into_view_if_needed()
+    cell.click(position={"x": 5, "y": 5})
+    page.wait_for_url(re.compile("prediction="))
+    expect(page.locator(".chip.removable").filter(has_text="predicted")).to_be_visible()
+    page.locator("theme-switch button").click()
+    page.locator("theme-switch button").click()
+    expect(page.locator("[data-part=risk] svg")).to_be_visible()
+
+
+def test_hostile_text_is_text_on_every_page_of_a_run(staged_address: str, open_page: NewPage) -> None:
+    hostile = "<img src=x onerror=document.title=1><script>document.title=2</script>"
+    page = open_page(f"{staged_address}/evaluate", width=360)
+    rows = [
+        [
+            f"{hostile} שלום 👩‍👩‍👧 {number} {'W' * (100_000 if number == 0 else 300)}",
+            hostile,
+            hostile,
+            f"{hostile}|=cmd()",
+        ]
+        for number in range(25)
+    ]
+    text = io.StringIO()
+    csv.writer(text).writerows([HEADER.split(","), *rows])
+    choose(page, f"{hostile.replace('/', '')}.csv", text.getvalue())
+    expect(page.locator("[data-part=preview]")).to_contain_text(hostile)
+    run_to_the_end(page)
+    page.locator("[data-row]").first.click()
+    expect(page.locator(".drawer .state")).to_contain_text(hostile)
+    page.get_by_role("link", name=hostile).first.click()
+    expect(page.locator(".chip.removable")).to_contain_text("onerror")
+    expect(page.locator("run-charts[data-state=drawn]")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    assert page.evaluate("document.title") not in ("1", "2")
+    page.get_by_role("link", name="Runs").click()
+    expect(page.locator("tbody tr").first).to_contain_text("onerror")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    assert page.evaluate("document.title") not in ("1", "2")

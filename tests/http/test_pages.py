@@ -1,9 +1,10 @@
 """The pages without a browser: what they say, their status, and that everything a person typed is text."""
 
+import base64
 import gzip
 import json
 import re
-from datetime import UTC, datetime
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +14,18 @@ from starlette.responses import HTMLResponse
 from starlette.routing import Mount
 from starlette.testclient import TestClient
 
-from clef.decisions.answers import Answer
-from clef.decisions.examples import Example, Failure, Outcome
-from clef.decisions.questions import Choice
+from clef.decisions.examples import Example, Request
+from clef.decisions.questions import Choice, Noul, Score
 from clef.engines.engine import EngineFacts
-from clef.runs.recent import Run
+from clef.errors import InputError
 from clef.tables import ReadOptions, read
 from clef.web import words
+from clef.web.advice import advice
 from clef.web.assets import STATIC, Assets, compress, static_url
-from clef.web.drafts import json_problem, read_draft
-from clef.web.run_view import PAGE_ROWS, Filter, RunView
+from clef.web.drafts import as_draft, as_json, json_problem, read_draft
+from clef.web.run_pages import LONGEST_LINK, ask_link
+from clef.web.run_view import PAGE_ROWS, Filter
+from clef.web.snippets import snippet
 
 HOSTILE = "<script>alert(1)</script>"
 
@@ -30,21 +33,6 @@ HOSTILE = "<script>alert(1)</script>"
 def draft(**changes: Any) -> str:
     question = {"type": "choice", "question": "Which?", "answers": ["a", {"answer": "b", "description": "the other"}]}
     return json.dumps({"state": "some text", "as": "text", "questions": [question]} | changes)
-
-
-def example(state: str, label: int | None, row: int, question: str = "Good?") -> Example:
-    return Example(state, Choice(question, ["yes", "no"]), label, "yes", row, question_name=question)
-
-
-def outcome(yes: float | None, label: int | None = 0, row: int = 2, question: str = "Good?") -> Outcome:
-    answer = None if yes is None else Answer("choice", ("yes", "no"), (yes, 1 - yes))
-    return Outcome(example("text", label, row, question), answer, None if answer else Failure("refused", "no"))
-
-
-def run_of(*outcomes: Outcome) -> Run:
-    facts = EngineFacts("builtin", "ready", "small")
-    examples = tuple(item.example for item in outcomes)
-    return Run("r1", "t.csv", examples, facts, {}, datetime.now(UTC), "finished", outcomes=list(outcomes))
 
 
 @pytest.mark.parametrize("path", ["/", "/evaluate", "/runs", "/engine"])
@@ -179,30 +167,52 @@ def test_a_run_with_no_label_claims_no_accuracy(client: TestClient) -> None:
     )
 
 
-def test_rows_are_ranked_by_confidence_with_failures_last() -> None:
-    view = RunView(run_of(outcome(0.6, row=2), outcome(None, row=3), outcome(0.1, row=4), outcome(0.5, row=5)))
-    assert [found.example.row for _, found in view.rows(Filter()).items] == [4, 2, 5, 3]
-    rows = view.rows(Filter())
-    assert rows.counts == {"all": 4, "wrong": 1, "errors": 1, "ties": 1, "unlabelled": 0}
-    assert (rows.first, rows.last, rows.total, rows.pages) == (1, 4, 4, 1)
+def test_an_address_holds_every_filter_and_nothing_of_it_is_trusted() -> None:
+    chosen = Filter.read(QueryParams("show=wrong&question=A%26B?&low=0.9&high=1&text=x&sort=row&order=asc&page=3"))
+    assert Filter.read(QueryParams(chosen.query(page=3)[1:])) == chosen
+    assert (chosen.rows.offset, chosen.rows.sort, chosen.rows.descending) == (200, "row", False)
+    assert chosen.query().count("page=") == 0
+    assert Filter.read(QueryParams("show=drop&low=nan&high=2&sort=;&order=x&page=-1&question=")) == Filter()
+    assert Filter().query() == "?"
 
 
-def test_filters_combine() -> None:
-    view = RunView(
-        run_of(
-            outcome(0.96, 0, 2, "A?"), outcome(0.97, 1, 3, "A?"), outcome(0.98, 0, 4, "B?"), outcome(0.55, 1, 5, "A?")
-        )
-    )
-    chosen = Filter.read(QueryParams("show=wrong&question=1&band=6"), 2)
-    assert [found.example.row for _, found in view.rows(chosen).items] == [3]
-    assert chosen.query(page=2) == "?show=wrong&question=1&band=6&page=2"
-    assert chosen.query(question=None, band=None, show="all") == "?"
+def test_a_column_is_sorted_the_other_way_round_when_pressed_again() -> None:
+    assert Filter().sorted_by("probability") == "?sort=probability"
+    assert Filter(sort="probability").sorted_by("probability") == "?sort=probability&order=asc"
+    assert Filter().sorted_by("row") == "?sort=row&order=asc"
 
 
-def test_baselines_weigh_each_question_by_its_rows() -> None:
-    view = RunView(run_of(outcome(0.9, 0, 2, "A?"), outcome(0.9, 1, 3, "A?"), outcome(0.9, 0, 4, "B?")))
-    assert view.baseline == pytest.approx(2 / 3)
-    assert view.chance == pytest.approx(1 / 2)
+def test_baselines_weigh_each_question_by_its_rows(client: TestClient) -> None:
+    run = evaluated(client, "context,question,answer,options\na,A?,x,x;y\nb,A?,y,x;y\nc,B?,z,z;w\n")
+    assert "always the most frequent answer 67 %, guessing evenly 50 %" in client.get(f"/runs/{run}").text
+
+
+def test_a_row_leads_to_ask_with_its_request_in_the_fragment() -> None:
+    questions = (Choice("Où?", {"thé": "leaf", "eau": None}), Noul("Hot?", true="steams"), Score("How?", ["a", "b"]))
+    for question in questions:
+        state = {"text": "é", "big": 12345678901234567890}
+        link = ask_link(Example(state, question, None, "", 2, question_name="q"))
+        assert link is not None
+        packed = link.removeprefix("/#ask=")
+        draft = base64.urlsafe_b64decode(packed + "=" * (-len(packed) % 4)).decode()
+        read = read_draft(draft)
+        assert (read.state, read.questions) == (state, (question,))
+    assert ask_link(Example("x" * LONGEST_LINK, Noul("Hot?"), None, "", 2, question_name="q")) is None
+
+
+def test_runs_are_searched_deleted_and_brought_back(client: TestClient) -> None:
+    run = evaluated(client, "context,question,answer,options\na,A?,x,x;y\n")
+    client.patch(f"/api/runs/{run}", params={"name": HOSTILE})
+    page = client.get("/runs").text
+    assert HOSTILE not in page
+    assert f"/runs/{run}" in page
+    assert f"/runs/{run}" not in client.get("/runs?search=another&page=x").text
+    client.delete(f"/api/runs/{run}")
+    assert f'href="/runs/{run}"' not in client.get("/runs").text
+    assert f"/api/runs/{run}/restore" in client.get(f"/runs?deleted={run}").text
+    assert "is deleted" in client.get(f"/runs/{run}").text
+    client.post(f"/api/runs/{run}/restore")
+    assert f"/api/runs/{run}/restore" not in client.get(f"/runs?deleted={run}").text
 
 
 @pytest.mark.parametrize(
@@ -279,10 +289,11 @@ def test_the_sample_is_read_without_a_problem_and_shows_the_quirks() -> None:
 
 def test_the_vendored_files_are_those_of_the_manifest() -> None:
     entries = json.loads((STATIC / "vendor" / "manifest.json").read_text("utf-8"))
-    assert {entry["file"] for entry in entries} == {"htmx.min.js", "pico.min.css"}
+    files = {"htmx.min.js", "pico.min.css", "vega.min.js", "vega-lite.min.js", "vega-embed.min.js"}
+    assert {entry["file"] for entry in entries} == files
     for entry in entries:
         assert (STATIC / "vendor" / entry["licence_file"]).is_file()
-        assert entry["licence"] in ("BSD-0-Clause", "MIT")
+        assert entry["licence"] in ("BSD-0-Clause", "BSD-3-Clause", "MIT")
 
 
 def test_examples_are_drafts_that_can_be_asked(client: TestClient) -> None:
@@ -300,3 +311,124 @@ def test_no_file_of_the_page_is_forgotten() -> None:
     used = "".join(file.read_text("utf-8") for file in templates.glob("*.html"))
     for element in (STATIC / "elements").glob("*.js"):
         assert f"elements/{element.name}" in used
+
+
+def typed(*questions: Any) -> str:
+    return json.dumps({"state": {"a": [1, "é"]}, "questions": questions}, ensure_ascii=False, indent=2)
+
+
+def test_the_json_of_a_request_and_its_draft_are_one_thing() -> None:
+    text = typed(
+        {"type": "choice", "question": "Which?", "answers": ["a", {"answer": "b", "description": "the other"}]},
+        {"type": "noul", "question": "Good?", "true": "it is"},
+        {"type": "score", "question": "How?", "levels": ["low", "high"]},
+    )
+    found = as_draft(text)
+    assert found["as"] == "json"
+    assert as_json(json.dumps(found)) == text
+    assert read_draft(json.dumps(found)) == read_draft(json.dumps({"json": text}))
+
+
+def test_what_the_form_has_no_field_for_is_said_and_not_lost() -> None:
+    for raw in ({"question": {"a": 1}}, {"question": "Q", "answers": [{"answer": "a", "description": ["x"]}]}, 7):
+        with pytest.raises(InputError) as caught:
+            as_draft(typed({"question": "fine"}, raw))
+        assert [problem.column for problem in caught.value.problems] == ["questions[1]"]
+    assert as_draft('{"questions": [{}]}')["questions"] == [{"type": "choice"}]
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"questions": 1}', "nope", "[" * 100_000])
+def test_a_text_that_is_no_request_is_refused_in_words(client: TestClient, text: str) -> None:
+    response = client.post("/ask/view?to=form", content=text)
+    assert response.status_code == 400
+    assert 'role="alert"' in response.text
+
+
+ASKED = Request(
+    {"text": 'it\'s \\ "new"\n$HOME', "n": 10**20},
+    (Choice("Où?", {"thé": "leaf", "eau": None}), Noul("Hot?", true="steams"), Score("How?", ["a'", 'b"'])),
+)
+
+
+def test_code_in_python_is_the_request_again() -> None:
+    names: dict[str, Any] = {}
+    code = snippet(ASKED, "python", "http://127.0.0.1:8000")
+    exec(code.partition("answers =")[0], names)
+    assert names["state"] == ASKED.state
+    assert tuple(names["questions"]) == ASKED.questions
+    sdk: dict[str, Any] = {}
+    exec(snippet(ASKED, "sdk", "x").partition("client =")[0], sdk)
+    assert (sdk["state"], list(sdk["questions"])) == (ASKED.state, ["q1", "q2", "q3"])
+
+
+def test_code_for_a_shell_and_for_javascript_is_the_request_again(client: TestClient) -> None:
+    shell = shlex.split(snippet(ASKED, "curl", "http://127.0.0.1:8000").replace("\\\n", " "))
+    body = json.loads(shell[-1])
+    assert read_draft(json.dumps({"json": json.dumps(body)})).questions == ASKED.questions
+    assert body["state"] == ASKED.state
+    script = snippet(ASKED, "javascript", "http://127.0.0.1:8000")
+    text = script.partition("JSON.stringify(")[2].partition("),\n});")[0]
+    assert json.loads(text) == body
+    response = client.post("/ask/code?language=curl", content=draft())
+    assert "http://127.0.0.1:8000/api/predict" in response.text
+    assert client.post("/ask/code?language=cobol", content=draft()).status_code in (400, 422)
+    assert client.post("/ask/code?language=curl", content=draft(state="")).status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        (Choice("Is it?", ["yes", "No"]), "a yes/no question answers this"),
+        (Choice("Which?", ["card", "transfer", "cash"]), "none of these"),
+        (Choice("Which?", ["card", "card payment", "other"]), "overlap"),
+        (Choice("Which?", [str(n) for n in range(11)] + ["other"]), "12 options are many"),
+        (Noul("Is it new and is it good?"), "two questions in one"),
+        (Noul("Isn't it good?"), "easily misread"),
+        (Score("How?", ["1", "2"]), "Say in words"),
+    ],
+)
+def test_advice_on_wording(question: Any, said: str) -> None:
+    assert any(said in line for _, line in advice([question]))
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        Noul("Is it new and good?"),
+        Choice("Which?", ["a", "b", "other"]),
+        Choice("Which?", ["entailed", "not entailed", "other"]),
+        Choice("Which?", {"card": "the plastic", "card payment": "the money", "other": None}),
+        Score("How?", ["low", "high"]),
+    ],
+)
+def test_no_advice_where_none_is_needed(question: Any) -> None:
+    assert advice([question]) == []
+    assert advice([question, question])[0][1] == "Asks the same as question 1."
+
+
+def test_a_draft_that_is_not_finished_has_no_notes(client: TestClient) -> None:
+    assert "tokens" not in client.post("/ask/notes", content=draft(state="")).text
+    assert "tokens" in client.post("/ask/notes", content=draft()).text
+
+
+def test_each_question_alone_and_both_ways(client: TestClient) -> None:
+    questions = [{"type": "noul", "question": "Good?"}, {"type": "score", "question": "How?", "levels": ["a", "b"]}]
+    alone = client.post("/ask", content=draft(questions=questions, how="alone")).text
+    assert "asked alone" in alone
+    both = client.post("/ask", content=draft(questions=questions, how="both")).text
+    assert "asked together, and each alone" in both
+    assert "alone: yes" in both
+    assert words.change(0.051) == "+0.05"
+    assert words.change(-0.001) == "±0"
+
+
+def test_charts_come_in_the_colours_of_the_theme(client: TestClient) -> None:
+    rows = "".join(f"text {n},Good?,{'yes' if n % 3 else 'no'},yes;no\n" for n in range(40))
+    run = evaluated(client, f"context,question,answer,options\n{rows}")
+    light, dark = (client.get(f"/runs/{run}/charts?theme={theme}").json() for theme in ("light", "dark"))
+    assert light["confusions"][0]["question"] == "Good?"
+    assert light["reliability"]["data"] == dark["reliability"]["data"]
+    assert light["risk"]["config"] != dark["risk"]["config"]
+    assert client.get("/runs/none/charts").status_code == 404
+    assert client.get(f"/runs/{run}/charts?theme=red").status_code in (400, 422)
+    assert "run-charts" in client.get(f"/runs/{run}").text

@@ -233,3 +233,8 @@ def test_the_report_is_one_file(client: TestClient) -> None:
     assert "support-report.html" in response.headers["content-disposition"]
     assert "of 20 answered rows" in response.text
     assert "message 3" not in response.text
+
+
+def test_a_run_may_be_called_otherwise_than_its_file(client: TestClient) -> None:
+    assert create(client, title="Support, May")["name"] == "Support, May"
+    assert create(client, title=" ")["name"] == "support.csv"

@@ -1,204 +1,278 @@
-"""Turns a run into what its page shows: its summary, and its rows ranked by confidence, filtered and cut into pages.
-
-A view is made once for each state of a run and then read many times; ranking is the expensive part.
-"""
+"""Turns a stored run and its numbers into what its page shows, and the page's address into a filter of its rows."""
 
 import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from typing import Any, get_args
 from urllib.parse import urlencode
 
-from clef.decisions.examples import Outcome
-from clef.runs.recent import Run
-from clef.statistics.summary import BAND_EDGES, Summary, band_of, summarise
+from clef.runs.browse import Page, Row, RowFilter, Show, Sort
+from clef.runs.store import LIVE, Store, StoredRun
+from clef.web.runs_api import summary_of
 
 PAGE_ROWS = 100
 """Rows of one page."""
-IN_THREAD = 2_000
-"""Outcomes from which a view is made in a thread, so that no other request waits for it."""
-KEPT = 8
-"""Views kept; as many as there are runs."""
+IN_THE_BACKGROUND = 5_000
+"""Outcomes from which a page does not wait for its numbers but comes again for them."""
+KEPT = 16
+"""Runs whose numbers are kept in memory."""
 RESTS = 10
-"""A view of a run under way is used for this many times the time that it took to make, so that looking at a long run
-never costs it more than a tenth."""
+"""Numbers of a run under way are used for this many times the time that they took to count, so that looking at a
+long run never costs it more than a tenth."""
 FEW = 20
 """Answered rows below which a share says little."""
+MOST_LABELS = 200
+"""Labels that the filter offers; a search finds the others."""
 
-SHOWS: dict[str, Callable[[Outcome], bool]] = {
-    "all": lambda outcome: True,
-    "wrong": lambda outcome: outcome.correct is False,
-    "errors": lambda outcome: outcome.failure is not None,
-    "ties": lambda outcome: outcome.answer is not None and outcome.answer.tie,
-    "unlabelled": lambda outcome: outcome.example.label is None,
-}
-"""Which outcomes each filter keeps."""
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A rate as the store keeps it."""
+
+    correct: int = 0
+    count: int = 0
+    value: float | None = None
+    interval: tuple[float, float] | None = None
+
+    @classmethod
+    def of(cls, kept: Mapping[str, Any]) -> "Share":
+        """The rate in a dictionary that has it flat among its keys."""
+        low, high = kept.get("low"), kept.get("high")
+        interval = None if low is None or high is None else (low, high)
+        return cls(kept.get("correct") or 0, kept.get("count") or 0, kept.get("accuracy"), interval)
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
     """What of a run is looked at; its query string is the page's address."""
 
-    show: str = "all"
-    question: int | None = None
-    """Place of the question among the table's, from 1."""
-    band: int | None = None
-    """Place of the band of top probability, from 1."""
+    show: Show = "all"
+    question: str | None = None
+    label: str | None = None
+    prediction: str | None = None
+    low: float | None = None
+    high: float | None = None
+    text: str = ""
+    sort: Sort = "rank"
+    descending: bool = True
     page: int = 1
 
     @classmethod
-    def read(cls, query: Mapping[str, str], questions: int) -> "Filter":
+    def read(cls, query: Mapping[str, str]) -> "Filter":
         """The filter in a query string; what cannot be meant is left out."""
         return cls(
-            show=query["show"] if query.get("show") in SHOWS else "all",
-            question=_number(query.get("question"), questions),
-            band=_number(query.get("band"), len(BAND_EDGES) - 1),
-            page=_number(query.get("page")) or 1,
+            show=next((show for show in get_args(Show) if show == query.get("show")), "all"),
+            question=query.get("question") or None,
+            label=query.get("label") or None,
+            prediction=query.get("prediction") or None,
+            low=_share(query.get("low")),
+            high=_share(query.get("high")),
+            text=query.get("text", "").strip()[:500],
+            sort=next((sort for sort in get_args(Sort) if sort == query.get("sort")), "rank"),
+            descending=query.get("order") != "asc",
+            page=_number(query.get("page")),
         )
 
     def query(self, **changes: object) -> str:
         """The query string of this filter with changes; the page starts again unless it is what changes."""
-        values = {"show": self.show, "question": self.question, "band": self.band, "page": 1} | changes
-        plain = {"show": "all", "page": 1}
+        values = {item.name: getattr(self, item.name) for item in fields(self)} | {"page": 1} | changes
+        values["order"] = None if values.pop("descending") else "asc"
+        plain = {"show": "all", "page": 1, "sort": "rank", "text": ""}
         said = {name: value for name, value in values.items() if value is not None and value != plain.get(name)}
         return f"?{urlencode(said)}" if said else "?"
+
+    def sorted_by(self, sort: Sort) -> str:
+        """The query string that sorts by a column; the other way round where it is sorted by it already."""
+        descending = not self.descending if sort == self.sort else sort != "row"
+        return self.query(sort=sort, descending=descending)
+
+    @property
+    def narrows(self) -> bool:
+        """Whether it leaves rows out."""
+        return self != Filter(sort=self.sort, descending=self.descending, page=self.page)
+
+    @property
+    def rows(self) -> RowFilter:
+        """The same for the store."""
+        return RowFilter(
+            show=self.show,
+            question=self.question,
+            label=self.label,
+            prediction=self.prediction,
+            low=self.low,
+            high=self.high,
+            text=self.text,
+            sort=self.sort,
+            descending=self.descending,
+            limit=PAGE_ROWS,
+            offset=(self.page - 1) * PAGE_ROWS,
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """One page of rows; each has its number among the outcomes, by which its details are fetched."""
+    """One page of rows."""
 
-    items: list[tuple[int, Outcome]]
-    first: int
-    """Rank of the first row, from 1; 0 where there is none."""
-    total: int
-    pages: int
+    items: Sequence[Row]
     page: int
-    counts: dict[str, int]
-    """Rows each value of `show` would keep, the other filters as they are."""
+    found: Page
+
+    @property
+    def first(self) -> int:
+        """Rank of the first row, from 1; 0 where there is none."""
+        return (self.page - 1) * PAGE_ROWS + 1 if self.items else 0
 
     @property
     def last(self) -> int:
         """Rank of the last row of this page."""
         return self.first + len(self.items) - 1 if self.items else 0
 
-
-class RunView:
-    """A run as it stood when the view was made."""
-
-    def __init__(self, run: Run) -> None:
-        self.run = run
-        self.state = run.state
-        self.outcomes: Sequence[Outcome] = tuple(run.outcomes)
-        self.names = tuple(dict.fromkeys(example.question_name for example in run.examples))
-        self.fresh_until = 0.0
-        self._kept: dict[tuple[int | None, int | None], dict[str, list[int]]] = {}
+    @property
+    def total(self) -> int:
+        """Rows that the filter leads to."""
+        return self.found.total
 
     @property
-    def is_large(self) -> bool:
-        """Whether to work on it in a thread, so that no other request waits."""
-        return len(self.outcomes) >= IN_THREAD
+    def pages(self) -> int:
+        """Pages that they fill."""
+        return pages_of(self.found.total)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Rows that each value of `show` would lead to, the rest of the filter as it is."""
+        return self.found.counts
+
+
+@dataclass(frozen=True)
+class RunView:
+    """A run with its numbers, as templates read them."""
+
+    run: StoredRun
+    summary: Mapping[str, Any] | None
+    """None while they are being counted."""
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it will go on by itself."""
+        return self.run.state in LIVE
 
     @cached_property
-    def summary(self) -> Summary:
-        """What the run measured so far; in the table's order, so that nothing depends on which row came back first."""
-        return summarise(sorted(self.outcomes, key=lambda outcome: outcome.example.row))
+    def overall(self) -> Share:
+        """Right among all answered rows."""
+        return Share.of(self.summary or {})
 
     @cached_property
-    def order(self) -> list[int]:
-        """Numbers of the outcomes, most confident first, failures last; equal ones as in the table."""
+    def questions(self) -> list[dict[str, Any]]:
+        """The questions of the table, each with its share."""
+        return [item | {"share": Share.of(item)} for item in (self.summary or {}).get("questions", ())]
 
-        def key(number: int) -> tuple[bool, float, int]:
-            answer = self.outcomes[number].answer
-            return answer is None, -answer.rank if answer else 0.0, self.outcomes[number].example.row
+    @cached_property
+    def bands(self) -> list[dict[str, Any]]:
+        """The bands of top probability, surest first, each with its share."""
+        kept = reversed((self.summary or {}).get("bands", ()))
+        return [{"low": band["from"], "high": band["to"], "share": Share.of(band)} for band in kept]
 
-        return sorted(range(len(self.outcomes)), key=key)
+    @property
+    def labels(self) -> list[str]:
+        """The labels that occur."""
+        names = dict.fromkeys(one["label"] for item in self.questions for one in item.get("classes", ()))
+        return list(names)[:MOST_LABELS]
 
-    def prepare(self) -> "RunView":
-        """Compute what is expensive, and return the view itself."""
-        started = time.monotonic()
-        _ = self.summary, self.order, self._kept_by(None, None)
-        took_s = time.monotonic() - started
-        self.fresh_until = started + took_s + RESTS * took_s
-        return self
+    @property
+    def failed_labelled(self) -> int:
+        """Labelled rows that failed."""
+        return sum(int(item["failed"]) for item in self.questions)
 
     @property
     def baseline(self) -> float | None:
-        """Accuracy of always giving each question's most frequent label, over the answered rows."""
-        return self._over_questions([question.majority_share for question in self.summary.questions])
+        """Accuracy of always giving each question's most frequent label, over all answered rows."""
+        return self._over_questions("majority_accuracy")
 
     @property
     def chance(self) -> float | None:
-        """Accuracy of guessing evenly, over the answered rows."""
-        return self._over_questions([question.chance for question in self.summary.questions])
+        """Accuracy of guessing evenly, over all answered rows."""
+        return self._over_questions("chance_accuracy")
 
-    def rows(self, chosen: Filter) -> Rows:
-        """The page of rows that a filter leads to; a page beyond the last one is the last one."""
-        kept = self._kept_by(chosen.question, chosen.band)
-        numbers = kept[chosen.show]
-        pages = max(1, -(-len(numbers) // PAGE_ROWS))
-        page = min(chosen.page, pages)
-        start = (page - 1) * PAGE_ROWS
-        items = [(number, self.outcomes[number]) for number in numbers[start : start + PAGE_ROWS]]
-        counts = {show: len(found) for show, found in kept.items()}
-        return Rows(items, start + 1 if items else 0, len(numbers), pages, page, counts)
-
-    def _kept_by(self, question: int | None, band: int | None) -> dict[str, list[int]]:
-        """The numbers that each value of `show` keeps, in order, within a question and a band."""
-        found = self._kept.get((question, band))
-        if found is None:
-            within = [number for number in self.order if self._is_within(self.outcomes[number], question, band)]
-            found = {show: [n for n in within if keeps(self.outcomes[n])] for show, keeps in SHOWS.items()}
-            self._kept[question, band] = found
-        return found
-
-    def _is_within(self, outcome: Outcome, question: int | None, band: int | None) -> bool:
-        if question is not None and self.names[question - 1] != outcome.example.question_name:
-            return False
-        if band is None:
-            return True
-        answer = outcome.answer
-        return outcome.correct is not None and answer is not None and band_of(answer.top_probability) == band - 1
-
-    def _over_questions(self, shares: Sequence[float | None]) -> float | None:
-        weighted = [
-            (share, question.rate.count)
-            for share, question in zip(shares, self.summary.questions, strict=True)
-            if share is not None
-        ]
+    def _over_questions(self, name: str) -> float | None:
+        weighted = [(item[name], item["share"].count) for item in self.questions if item.get(name) is not None]
         total = sum(count for _, count in weighted)
         return sum(share * count for share, count in weighted) / total if total else None
 
 
-def _number(text: str | None, most: int = 10**9) -> int | None:
-    """A number from 1 to `most`, or None."""
-    number = int(text) if text is not None and text.isdecimal() and len(text) < 10 else 0
-    return number if 1 <= number <= most else None
+@dataclass(slots=True)
+class _Counted:
+    """Numbers in memory, what they are about, and until when they will do."""
+
+    done: int
+    summary: Mapping[str, Any]
+    until: float
 
 
-class RunViews:
-    """The views of the last few runs, each made again when its run has moved on."""
+@dataclass
+class Summaries:
+    """The numbers of runs, counted no more often than needed and, for a large run, never while a page waits."""
 
-    def __init__(self, kept: int = KEPT) -> None:
-        self._kept = kept
-        self._views: OrderedDict[str, RunView] = OrderedDict()
+    clock: Callable[[], float] = time.monotonic
+    _counted: OrderedDict[str, _Counted] = field(default_factory=OrderedDict)
+    _counting: dict[str, asyncio.Task[None]] = field(default_factory=dict)
 
-    async def of(self, run: Run) -> RunView:
-        """The view of a run as it stands now."""
-        view = self._views.get(run.id)
-        if view is None or self._is_old(view, run):
-            view = RunView(run)
-            await asyncio.to_thread(view.prepare) if view.is_large else view.prepare()
-            self._views[run.id] = view
-        self._views.move_to_end(run.id)
-        while len(self._views) > self._kept:
-            self._views.popitem(last=False)
-        return view
+    async def of(self, store: Store, run: StoredRun) -> Mapping[str, Any] | None:
+        """The numbers of a run as it stands, or lately stood; None while they are counted for the first time."""
+        known = self._counted.get(run.id)
+        if known and (known.done == run.done if run.state not in LIVE else self.clock() < known.until):
+            return known.summary
+        kept = await store.summary(run.id)
+        if kept is not None and kept["rows"] == run.done:
+            return dict(kept)
+        task = self.count(store, run)
+        if run.done < IN_THE_BACKGROUND:
+            await asyncio.shield(task)
+        known = self._counted.get(run.id)
+        return known.summary if known and (run.state in LIVE or known.done == run.done) else None
 
-    @staticmethod
-    def _is_old(view: RunView, run: Run) -> bool:
-        if view.state != run.state:
-            return True
-        return len(view.outcomes) != len(run.outcomes) and time.monotonic() >= view.fresh_until
+    def count(self, store: Store, run: StoredRun) -> asyncio.Task[None]:
+        """Count the numbers of a run, unless that is being done."""
+        task = self._counting.get(run.id)
+        if task is None:
+            task = self._counting[run.id] = asyncio.create_task(self._count(store, run))
+            task.add_done_callback(lambda _: self._counting.pop(run.id, None))
+        return task
+
+    async def _count(self, store: Store, run: StoredRun) -> None:
+        started = self.clock()
+        summary = await summary_of(store, run)
+        took_s = self.clock() - started
+        self._counted[run.id] = _Counted(summary["rows"], summary, self.clock() + RESTS * took_s)
+        self._counted.move_to_end(run.id)
+        while len(self._counted) > KEPT:
+            self._counted.popitem(last=False)
+
+
+async def rows_of(store: Store, run: StoredRun, chosen: Filter) -> Rows:
+    """The page of rows that a filter leads to; one beyond the last page leads to the last page."""
+    found = await store.page(run.id, chosen.rows)
+    last = pages_of(found.total)
+    if chosen.page <= last:
+        return Rows(found.rows, chosen.page, found)
+    return await rows_of(store, run, replace(chosen, page=last))
+
+
+def pages_of(rows: int) -> int:
+    """Pages that so many rows fill, at least one."""
+    return max(1, -(-rows // PAGE_ROWS))
+
+
+def _number(text: str | None) -> int:
+    """A page number; 1 where none is meant."""
+    return max(1, int(text)) if text is not None and text.isdecimal() and len(text) < 8 else 1
+
+
+def _share(text: str | None) -> float | None:
+    try:
+        share = float(text or "")
+    except ValueError:
+        return None
+    return share if 0 <= share <= 1 else None

@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Any
 
 from clef.engines.engine import EngineFacts
-from clef.statistics.intervals import Rate
 
 TYPES = {"choice": "choice", "noul": "yes/no", "score": "score"}
 """How each question type is called on the page."""
@@ -18,7 +17,15 @@ PHASES = {
     "failed": "failed",
 }
 ENGINES = {"builtin": "built-in model", "upstream": "decision server", "llama": "llama.cpp"}
-RUN_STATES = {"running": "running", "finished": "finished", "stopped": "stopped early", "failed": "cut short"}
+RUN_STATES = {
+    "queued": "waiting in line",
+    "running": "running",
+    "paused": "paused",
+    "finished": "finished",
+    "stopped": "stopped early",
+    "failed": "cut short",
+}
+SHAPES = {"isolated": "every question asked alone", "joint": "questions of a row asked together"}
 NOUL_WORDS = ((0.9, "Yes"), (0.65, "Probably yes"), (0.5, "Leaning yes"), (0.35, "Leaning no"), (0.1, "Probably not"))
 """Lowest probability of yes, excluded, for which the words stand; below the last one it is "No"."""
 
@@ -77,16 +84,24 @@ def probability(value: float | None) -> str:
     return ">0.99" if 0.995 <= value < 1 else f"{value:.2f}"
 
 
+def change(difference: float) -> str:
+    """How far a probability moved, with its sign."""
+    said = f"{abs(difference):.2f}"
+    if said == "0.00":
+        return "±0"
+    return f"+{said}" if difference > 0 else f"\N{MINUS SIGN}{said}"
+
+
 def percent(value: float | None, digits: int = 1) -> str:
     """A share as a percentage."""
     return "–" if value is None else f"{value * 100:.{digits}f} %"
 
 
-def interval(rate: Rate) -> str:
-    """The interval of a rate, such as "88.9 to 93.3 %"."""
-    if rate.interval is None:
+def interval(ends: tuple[float, float] | None) -> str:
+    """The interval of a share, such as "88.9 to 93.3 %"."""
+    if ends is None:
         return "nothing was counted"
-    low, high = rate.interval
+    low, high = ends
     return f"{low * 100:.1f} to {high * 100:.1f} %"
 
 

@@ -1,6 +1,8 @@
 // <ask-form>: keeps the draft, sends it, marks answers that belong to an earlier draft, and shows each problem beside
 // the field it is in. The draft is what /ask takes and what the browser remembers.
 
+import { clearProblem, field, showProblem } from "./field-problems.js";
+
 const KEY = "clef.draft";
 const EMPTY = { state: "", as: "text", questions: [{ type: "choice", question: "" }] };
 const SLOW_MS = 300;
@@ -9,7 +11,12 @@ class AskForm extends HTMLElement {
   connectedCallback() {
     this.form = this.querySelector("form");
     this.state = this.querySelector("#state");
-    this.check = this.querySelector("#json-check");
+    this.request = this.querySelector("#request");
+    this.checks = [
+      [this.querySelector("#json-check"), this.state],
+      [this.querySelector("#request-check"), this.request],
+    ];
+    this.notes = this.querySelector("#notes");
     this.questions = this.querySelector(".questions");
     this.undoLine = this.querySelector(".undo");
     this.stopButton = this.querySelector('[data-action="stop"]');
@@ -21,37 +28,106 @@ class AskForm extends HTMLElement {
       this.draft = this.examples[0]; // remembered by another version of clef
     }
     this.listen();
+    this.takeLink();
   }
 
   listen() {
     this.addEventListener("input", () => this.edited());
-    this.addEventListener("change", (event) => event.target.name === "as" && this.showAs());
+    this.addEventListener("change", ({ target }) => {
+      if (target.name === "as") this.showAs();
+      if (target.name === "view") this.changeView(target.value);
+    });
     this.addEventListener("click", (event) => this.clicked(event));
     this.addEventListener("question-action", (event) => this.act(event.detail));
     this.answers.addEventListener("click", (event) => this.goToProblem(event));
     document.addEventListener("keydown", (event) => this.pressed(event));
     addEventListener("pagehide", () => this.remember());
+    addEventListener("hashchange", () => this.takeLink());
     this.form.addEventListener("htmx:before:request", (event) => this.send(event));
     this.form.addEventListener("htmx:after:swap", (event) => this.answered(event));
-    this.form.addEventListener("htmx:finally:request", () => this.rest());
+    this.form.addEventListener("htmx:finally:request", (event) => event.target === this.form && this.rest());
     this.form.addEventListener("htmx:error", (event) => this.unreachable(event));
-    const mac = /Mac|iPhone|iPad/.test(navigator.platform);
-    if (mac) this.querySelector('[data-key="mod"]').textContent = "⌘";
   }
 
   get draft() {
+    const how = this.form.elements.how.value;
+    if (this.view === "json") return { json: this.request.value, how };
     const cards = [...this.questions.querySelectorAll("question-card")];
-    return { state: this.state.value, as: this.as, questions: cards.map((card) => card.value) };
+    return { state: this.state.value, as: this.as, questions: cards.map((card) => card.value), how };
   }
 
   set draft(draft) {
-    this.state.value = draft.state;
-    this.form.elements.as.value = draft.as;
-    this.questions.replaceChildren();
-    for (const question of draft.questions) this.add(question);
-    this.number();
+    this.form.elements.how.value = draft.how ?? "together";
+    const isJson = typeof draft.json === "string";
+    this.showView(isJson ? "json" : "form");
+    if (isJson) this.request.value = draft.json;
+    else {
+      this.state.value = draft.state;
+      this.form.elements.as.value = draft.as;
+      this.questions.replaceChildren();
+      for (const question of draft.questions) this.add(question);
+      this.number();
+    }
     this.showAs();
     this.edited();
+  }
+
+  get view() {
+    return this.form.elements.view.value;
+  }
+
+  showView(view) {
+    this.form.elements.view.value = view;
+    this.querySelector("#view-form").hidden = view === "json";
+    this.querySelector("#view-json").hidden = view === "form";
+  }
+
+  // clef itself turns one view into the other, so that no number is bent by a script; what cannot be turned stays.
+  async changeView(to) {
+    const from = to === "json" ? "form" : "json";
+    this.showView(from);
+    const { how, ...draft } = this.draft;
+    const body = from === "json" ? draft.json : JSON.stringify(draft);
+    try {
+      const response = await fetch(`/ask/view?to=${to}`, { method: "POST", body });
+      if (!response.ok) return this.showProblems(await response.text());
+      this.draft = to === "json" ? { json: await response.text(), how } : { ...(await response.json()), how };
+      this.form.querySelector(`[name=view][value=${to}]`).focus();
+    } catch {
+      this.unreachable({ target: this.form });
+    }
+  }
+
+  showProblems(html) {
+    this.answers.replaceChildren(document.createRange().createContextualFragment(html));
+    this.asked = undefined;
+    this.showEachProblem();
+  }
+
+  showEachProblem() {
+    for (const found of this.querySelectorAll("[aria-invalid]")) clearProblem(found.closest("[data-field]"));
+    if (this.view === "form") {
+      for (const item of this.answers.querySelectorAll("[data-path]")) showProblem(this, item.dataset);
+    }
+    document.getElementById("answers-heading")?.focus();
+  }
+
+  // A request in the fragment of the address: it stays on this machine, and the form that was there can be had back.
+  takeLink() {
+    const packed = /^#ask=([\w-]+)$/.exec(location.hash)?.[1];
+    if (!packed) return;
+    history.replaceState(null, "", location.pathname);
+    this.before = this.draft;
+    try {
+      const bytes = Uint8Array.from(atob(packed.replaceAll("-", "+").replaceAll("_", "/")), (c) => c.charCodeAt(0));
+      const draft = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+      if (!isDraft(draft)) throw new TypeError("no draft");
+      this.draft = draft;
+      this.offerUndo("The request of the link is in the form.");
+    } catch {
+      this.draft = this.before;
+      this.offerUndo("The link holds no request.");
+    }
   }
 
   get as() {
@@ -136,14 +212,15 @@ class AskForm extends HTMLElement {
   showAs() {
     this.state.classList.toggle("code", this.as === "json");
     this.state.spellcheck = this.as !== "json";
-    this.checkState();
+    this.checkJson();
   }
 
   edited() {
     clearTimeout(this.later);
     this.later = setTimeout(() => {
       this.remember();
-      this.checkState();
+      this.checkJson();
+      this.notes.dispatchEvent(new Event("note"));
     }, 250);
     const stale = this.asked !== undefined && this.asked !== JSON.stringify(this.draft);
     this.answers.classList.toggle("stale", stale);
@@ -158,11 +235,14 @@ class AskForm extends HTMLElement {
     }
   }
 
-  checkState() {
-    if (this.as !== "json") this.check.replaceChildren();
-    else if (this.state.value !== this.checked || !this.check.childElementCount) {
-      this.checked = this.state.value;
-      this.check.dispatchEvent(new Event("check"));
+  checkJson() {
+    const wanted = this.view === "json" ? this.request : this.as === "json" ? this.state : null;
+    for (const [check, area] of this.checks) {
+      if (area !== wanted) check.replaceChildren();
+      else if (area.value !== check.checked || !check.childElementCount) {
+        check.checked = area.value;
+        check.dispatchEvent(new Event("check"));
+      }
     }
   }
 
@@ -175,11 +255,11 @@ class AskForm extends HTMLElement {
 
   send(event) {
     const { request } = event.detail.ctx;
-    const checking = event.target === this.check;
-    if (event.target !== this.form && !checking) return;
-    request.headers["Content-Type"] = checking ? "text/plain" : "application/json";
-    request.body = checking ? this.state.value : JSON.stringify(this.draft);
-    if (checking) return;
+    const checked = this.checks.find(([check]) => check === event.target)?.[1];
+    if (event.target !== this.form && event.target !== this.notes && !checked) return;
+    request.headers["Content-Type"] = checked ? "text/plain" : "application/json";
+    request.body = checked ? checked.value : JSON.stringify(this.draft);
+    if (event.target !== this.form) return;
     this.sent = request.body;
     this.form.setAttribute("aria-busy", "true");
     this.slow = setTimeout(() => {
@@ -194,13 +274,22 @@ class AskForm extends HTMLElement {
   }
 
   answered(event) {
+    if (event.target === this.notes) this.showAdvice();
     if (event.target !== this.form) return;
     this.asked = this.sent;
     this.answers.classList.toggle("stale", this.asked !== JSON.stringify(this.draft));
-    for (const field of this.querySelectorAll("[aria-invalid]")) clearProblem(field.closest("[data-field]"));
-    for (const item of this.answers.querySelectorAll("[data-path]")) this.showProblem(item.dataset);
     this.undoLine.hidden = true;
-    document.getElementById("answers-heading")?.focus();
+    this.showEachProblem();
+  }
+
+  // Each line of advice under its question; a question that is as it was keeps the line it has.
+  showAdvice() {
+    const cards = [...this.questions.querySelectorAll("question-card")];
+    const lines = [...this.notes.querySelectorAll("[data-advice]")];
+    for (const [index, card] of cards.entries()) {
+      const here = lines.filter((line) => line.dataset.advice === String(index)).map((line) => line.textContent);
+      card.advise(this.view === "form" ? here : []);
+    }
   }
 
   unreachable(event) {
@@ -212,55 +301,20 @@ class AskForm extends HTMLElement {
     this.answers.replaceChildren(box);
   }
 
-  // The element a path such as questions[0].answers[1] leads to; the nearest one above it where there is none.
-  field(path) {
-    const [first, ...rest] = path.split(".");
-    const within = this.querySelector(`[data-field="${CSS.escape(first)}"]`);
-    for (let parts = rest; parts.length; parts = parts.slice(0, -1)) {
-      for (const name of [parts.join("."), parts[0].replace(/\[\d+\]$/, "")]) {
-        const found = within?.querySelector(`[data-field="${CSS.escape(name)}"]`);
-        if (found && !found.hidden) return found;
-      }
-    }
-    return within;
-  }
-
-  showProblem({ path, message }) {
-    const field = this.field(path);
-    const control = field?.querySelector("textarea, input");
-    if (!control) return;
-    const words = document.createElement("p");
-    words.className = "field-problem";
-    words.id = `problem-${path.replace(/\W+/g, "-")}`;
-    words.textContent = message[0].toUpperCase() + message.slice(1);
-    control.setAttribute("aria-invalid", "true");
-    control.setAttribute("aria-describedby", words.id);
-    if (path === "state" && this.check.childElementCount) return;
-    if (field.matches("ol")) field.after(words);
-    else field.append(words);
-  }
-
   goToProblem(event) {
     const path = event.target.closest("[data-go]")?.closest("[data-path]")?.dataset.path;
-    if (path) this.field(path)?.querySelector("textarea, input, button")?.focus();
+    if (path) field(this, path)?.querySelector("textarea, input, button")?.focus();
   }
 }
 
-function clearProblem(field) {
-  if (!field) return;
-  const control = field.querySelector("[aria-invalid]");
-  if (!control || field.matches("question-card, .questions")) return;
-  const words = document.getElementById(control.getAttribute("aria-describedby"));
-  if (words?.matches(".field-problem")) words.remove();
-  control.removeAttribute("aria-invalid");
-  if (control.id === "state") control.setAttribute("aria-describedby", "json-check");
-  else control.removeAttribute("aria-describedby");
+function isDraft(draft) {
+  return typeof draft?.json === "string" || (typeof draft?.state === "string" && Array.isArray(draft.questions));
 }
 
 function remembered() {
   try {
     const draft = JSON.parse(localStorage.getItem(KEY));
-    return typeof draft?.state === "string" && Array.isArray(draft.questions) ? draft : null;
+    return isDraft(draft) ? draft : null;
   } catch {
     return null;
   }

@@ -1,5 +1,5 @@
-// <evaluate-table>: takes a table by drop, choice or paste, shows how clef reads it, and runs it. The file goes to
-// clef as its bytes: nothing here decodes it. What was given stays until something else is given.
+// <evaluate-table>: takes a table by drop, choice or paste, shows how clef reads it and what a run would ask, and makes
+// the run. The file goes to clef as its bytes: nothing here decodes it. What was given stays until something else is.
 
 const KEY = "clef.paste";
 const SHOWN = 5;
@@ -8,7 +8,7 @@ const SEPARATORS = { ",": "comma", ";": "semicolon", "\t": "tab", "|": "bar" };
 class EvaluateTable extends HTMLElement {
   connectedCallback() {
     this.problems = this.querySelector("problem-list");
-    this.progress = this.querySelector("run-progress");
+    this.reading = this.querySelector("table-reading");
     this.runButton = this.querySelector('[data-do="run"]');
     this.goodButton = this.querySelector('[data-do="run-good"]');
     this.file = this.querySelector("#file");
@@ -22,8 +22,8 @@ class EvaluateTable extends HTMLElement {
     this.addEventListener("click", (event) => this.clicked(event));
     this.file.addEventListener("change", () => this.file.files.length && this.take(this.file.files[0]));
     this.pasted.addEventListener("input", () => remember(this.pasted.value));
-    this.progress.addEventListener("run-start", ({ detail }) => this.started(detail));
-    this.progress.addEventListener("run-end", ({ detail }) => this.ended(detail));
+    this.addEventListener("change", (event) => event.target.name === "shape" && this.table && this.plan());
+    this.reading.addEventListener("reading-change", () => this.read());
     const drop = this.part("drop");
     for (const name of ["dragenter", "dragover"]) {
       document.addEventListener(name, (event) => {
@@ -36,7 +36,7 @@ class EvaluateTable extends HTMLElement {
       event.preventDefault();
       drop.classList.remove("over");
       const [file] = event.dataTransfer.files;
-      if (file && !this.progress.running) this.take(file);
+      if (file && !this.sending) this.take(file);
     });
   }
 
@@ -64,30 +64,39 @@ class EvaluateTable extends HTMLElement {
 
   async take(file) {
     this.table = file;
-    this.problems.clear();
-    this.goodButton.hidden = true;
+    this.reading.forget();
+    this.part("reading").hidden = true;
+    this.part("reading").open = false;
     this.part("chosen").hidden = false;
     this.part("name").textContent = file.name;
-    this.part("facts").textContent = `${size(file.size)} · reading…`;
     this.part("preview").hidden = true;
-    this.ready(false, "");
     const most = Number(this.dataset.maxBody);
-    if (file.size > most) {
-      const message = `${size(file.size)} is more than the ${size(most)} that one request may have`;
-      this.refuse({ message, hint: "Raise CLEF_MAX_BODY, or give fewer rows.", fault: "input" });
-      return;
-    }
-    const { preview, error } = await this.look(file);
-    if (this.table !== file) return;
+    if (file.size <= most) return this.read();
+    this.problems.clear();
     this.part("facts").textContent = size(file.size);
+    const message = `${size(file.size)} is more than the ${size(most)} that one request may have`;
+    this.refuse({ message, hint: "Raise CLEF_MAX_BODY, or give fewer rows.", fault: "input" });
+  }
+
+  // As clef reads the table now, with what the person has said about it.
+  async read() {
+    const { table } = this;
+    const reading = Symbol("one reading");
+    this.current = reading;
+    this.goodButton.hidden = true;
+    this.ready(false, "");
+    this.part("facts").textContent = `${size(table.size)} · reading…`;
+    const { preview, error } = await this.look();
+    if (this.current !== reading) return;
+    this.problems.clear();
+    this.part("facts").textContent = size(table.size);
     if (error) this.refuse(error);
     else this.show(preview);
   }
 
-  async look(file) {
+  async look() {
     try {
-      const headers = { "Content-Type": "text/csv" };
-      const response = await fetch(this.address("/api/tables/preview"), { method: "POST", body: file, headers });
+      const response = await this.send(this.address("/api/tables/preview"));
       const answer = await response.json();
       return response.ok ? { preview: answer } : { error: answer.error };
     } catch {
@@ -96,21 +105,61 @@ class EvaluateTable extends HTMLElement {
   }
 
   address(path, query = {}) {
-    return `${path}?${new URLSearchParams({ name: this.table.name, ...query })}`;
+    const given = [["name", this.table.name], ...Object.entries(query), ...this.reading.choices];
+    return `${path}?${new URLSearchParams(given)}`;
+  }
+
+  get shape() {
+    return this.querySelector("[name=shape]:checked").value;
   }
 
   show({ facts, examples, problems, warnings }) {
     this.part("facts").textContent = [size(this.table.size), ...said(facts)].join(" · ");
     this.part("preview").replaceChildren(previewTable(examples.slice(0, SHOWN)));
     this.part("preview").hidden = !examples.length;
+    this.part("reading").hidden = !this.reading.show(facts);
+    if (problems.some(({ code }) => code === "missing_column")) this.part("reading").open = true;
     const rows = facts.examples;
+    this.skips = problems.length > 0;
     if (problems.length) {
-      this.problems.show(`${counted(problems.length, "problem")} in this table`, problems).focus();
+      const heading = this.problems.show(`${counted(problems.length, "problem")} in this table`, problems);
+      if (!this.reading.last) heading.focus();
       this.goodButton.hidden = !rows;
       this.goodButton.textContent = `Run the ${counted(rows, "good row")}`;
     }
     if (warnings.length) this.problems.show(`${counted(warnings.length, "thing")} to know`, warnings, "warning");
     this.ready(!problems.length && rows > 0, problems.length ? "Mend the table and give it again." : rowsReady(facts));
+    if (rows) this.plan();
+  }
+
+  // What a run would send, told beside the button once it is known; nobody has to wait for it.
+  async plan() {
+    this.planning?.abort();
+    this.planning = new AbortController();
+    const { table } = this;
+    this.problems.clear("plan");
+    const address = this.address("/api/runs/plan", { shape: this.shape, bad_rows: "skip" });
+    try {
+      const response = await this.send(address, this.planning.signal);
+      if (response.ok && this.table === table) this.planned(await response.json());
+    } catch {
+      // Given up for another plan, or clef is gone, which the next press of a button tells.
+    }
+  }
+
+  planned({ rows, requests, too_long }) {
+    if (!this.skips) this.part("ready").textContent = `${counted(rows, "row")}, ${counted(requests, "request")}`;
+    if (!too_long.length) return;
+    const problems = too_long.map(({ row, tokens, limit }) => ({
+      row,
+      message: `too long: ${figure(tokens)} of ${figure(limit)} tokens`,
+    }));
+    const title = `${counted(too_long.length, "row")} too long for this model: not asked, and counted as failed`;
+    this.problems.show(title, problems, "warning", "", "plan");
+  }
+
+  send(address, signal) {
+    return fetch(address, { method: "POST", body: this.table, headers: { "Content-Type": "text/csv" }, signal });
   }
 
   ready(yes, words) {
@@ -118,35 +167,40 @@ class EvaluateTable extends HTMLElement {
     this.part("ready").textContent = words;
   }
 
-  run(query) {
+  async run(query = {}) {
+    this.planning?.abort();
     this.problems.clear();
-    this.runButton.parentElement.hidden = true;
-    this.progress.run(this.address("/api/evaluate", query), this.table);
-    this.progress.querySelector('[data-do="stop"]').focus();
+    const buttons = [this.runButton, this.goodButton];
+    const disabled = buttons.map((button) => button.disabled);
+    this.sending = true;
+    for (const button of buttons) button.disabled = true;
+    this.part("ready").textContent = "Handing the table over…";
+    const { made, error } = await this.make(query);
+    if (made) {
+      location.assign(`/runs/${made.id}#result`);
+      return;
+    }
+    this.sending = false;
+    for (const [index, button] of buttons.entries()) button.disabled = disabled[index];
+    this.refuse(error);
   }
 
-  started({ warnings }) {
-    if (warnings?.length) this.problems.show(`${counted(warnings.length, "thing")} to know`, warnings, "warning");
+  async make(query) {
+    const title = this.querySelector("#run-name").value;
+    const cache = String(this.querySelector("#cache").checked);
+    try {
+      const response = await this.send(this.address("/api/runs", { title, shape: this.shape, cache, ...query }));
+      const answer = await response.json();
+      return response.ok ? { made: answer } : { error: answer.error };
+    } catch {
+      return { error: { message: "clef does not answer", hint: "Is it still running? Your table is still chosen." } };
+    }
   }
 
-  ended({ run, problem }) {
-    this.runButton.parentElement.hidden = false;
-    if (problem) this.refuse(problem, run);
-    else if (run) location.assign(`/runs/${run}#result`);
-    else this.part("ready").textContent = "Stopped before it began.";
-  }
-
-  refuse(error, run) {
+  refuse(error) {
     const found = error.problems ?? [];
     const title = found.length ? `${counted(found.length, "problem")} in this table` : capital(error.message);
     const heading = this.problems.show(title, found, "error", found.length ? "" : (error.hint ?? ""));
-    if (run) {
-      const link = Object.assign(document.createElement("a"), {
-        href: `/runs/${run}`,
-        textContent: "See the rows so far",
-      });
-      heading.after(link);
-    }
     this.ready(error.fault !== "input", "");
     heading.focus();
   }

@@ -4,13 +4,15 @@ const SHOWN = 20;
 const FIELDS = ["row", "line", "column", "message", "hint"];
 
 class ProblemList extends HTMLElement {
-  clear() {
-    this.replaceChildren();
+  // Takes everything away, or only what was shown as about one thing.
+  clear(about = "") {
+    for (const box of [...this.children]) if (!about || box.dataset.about === about) box.remove();
   }
 
   // `level` is "error" for what stops a run, "warning" for what a person should know.
-  show(title, problems, level = "error", hint = "") {
+  show(title, problems, level = "error", hint = "", about = "") {
     const box = element("div", { className: level === "error" ? "problems" : "problems warnings" });
+    box.dataset.about = about;
     box.setAttribute("role", level === "error" ? "alert" : "status");
     const heading = element("h3", { textContent: title, tabIndex: -1 });
     box.append(heading);

@@ -176,6 +176,13 @@ class QuestionCard extends HTMLElement {
     else if (event.target.value.trim()) this.addAfter(row);
   }
 
+  // What could be said better: small lines at the end of the card.
+  advise(lines) {
+    const box = this.querySelector(".advice");
+    if (lines.join("\n") === [...box.children].map((line) => line.textContent).join("\n")) return;
+    box.replaceChildren(...lines.map((line) => Object.assign(document.createElement("li"), { textContent: line })));
+  }
+
   changed() {
     this.number(this.position, this.total);
     this.dispatchEvent(new Event("input", { bubbles: true }));

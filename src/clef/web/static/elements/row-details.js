@@ -1,4 +1,7 @@
 // <row-details>: a table whose rows open to show everything; htmx fetches what is inside at the first opening.
+// Besides, what keeps the rows in step with the address, which holds every filter.
+
+const TYPING = "input, textarea, select, [contenteditable]";
 
 class RowDetails extends HTMLElement {
   connectedCallback() {
@@ -14,16 +17,43 @@ class RowDetails extends HTMLElement {
 
 customElements.define("row-details", RowDetails);
 
-// A run under way is shown anew every few seconds: with the filter of the address, which may have changed since the
-// page came, and not under the eyes of someone who reads a row.
+// What is shown anew is shown with the filter of the address, which may have changed since the page came. The filter
+// form changes its own part of the address and begins at the first page.
 document.addEventListener("htmx:before:request", (event) => {
-  if (event.target.id !== "run") return;
-  if (document.querySelector('[data-row][aria-expanded="true"]')) event.preventDefault();
-  else event.detail.ctx.request.action = location.pathname + location.search;
+  const { request } = event.detail.ctx;
+  if (["run", "whole"].includes(event.target.id)) request.action = location.pathname + location.search;
+  if (event.target.id !== "filters") return;
+  const query = new URLSearchParams(location.search);
+  for (const [name, value] of new FormData(event.target)) {
+    if (value.trim()) query.set(name, value.trim());
+    else query.delete(name);
+  }
+  query.delete("page");
+  request.action = `${location.pathname}${query.size ? `?${query}` : ""}`;
 });
 
-// Focus goes to the rows when a filter has replaced them, since the link that was pressed is gone.
+// A filter that was pressed elsewhere shows in the form. Focus goes to the rows when the link that was pressed is gone.
 document.addEventListener("htmx:after:swap", (event) => {
-  if (event.detail.ctx.target?.id !== "rows") return;
+  const { ctx } = event.detail;
+  if (ctx.target?.id !== "rows-now") return;
+  const form = document.getElementById("filters");
+  if (form.contains(document.activeElement)) return;
+  const query = new URLSearchParams(location.search);
+  for (const field of form.elements) if (field.name) field.value = query.get(field.name) ?? "";
   document.getElementById("rows-heading")?.focus({ preventScroll: true });
+});
+
+// j and k go through the rows, Enter opens one (it is a button), / searches.
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches(TYPING)) return;
+  if (event.key === "/") {
+    event.preventDefault();
+    document.querySelector("#filters [name=text]").select();
+  } else if (event.key === "j" || event.key === "k") {
+    const buttons = [...document.querySelectorAll("[data-row]")];
+    const at = buttons.indexOf(document.activeElement.closest("tr")?.querySelector("[data-row]"));
+    const next = buttons[event.key === "k" ? at - 1 : at + 1];
+    next?.focus({ preventScroll: true });
+    next?.closest("tr").scrollIntoView({ block: "nearest" });
+  }
 });

@@ -1,94 +1,76 @@
-// <run-progress>: sends a table to be evaluated and shows how far it is. The end comes as a `run-end` event with
-// `{run, problem}`; leaving, or `stop()`, ends the run on the server as well, and what is done stays readable.
+// <run-progress>: follows a run that is under way by its events. The run belongs to the server: leaving this page, or
+// losing the connection, does nothing to it. The numbers below are shown anew now and then, the whole page at the end.
 
-const REDRAW_MS = 100;
+const REFRESH_MS = 3000;
 const SPEAK_MS = 10_000;
-const MEANS_SOMETHING = 20;
+const AGAIN_MS = 1500;
+const WORDS = { queued: "waiting in line: another run comes first", paused: "paused" };
+const ENDS = ["finished", "stopped", "failed"];
 
 class RunProgress extends HTMLElement {
   connectedCallback() {
-    this.querySelector('[data-do="stop"]').addEventListener("click", () => this.stop());
-    addEventListener("beforeunload", (event) => this.running && event.preventDefault());
+    this.refreshed = this.spoken = performance.now();
+    this.following = new AbortController();
+    this.follow(this.following.signal);
+  }
+
+  disconnectedCallback() {
+    this.following.abort();
+    clearTimeout(this.later);
   }
 
   part(name) {
     return this.querySelector(`[data-part="${name}"]`);
   }
 
-  stop() {
-    this.abort?.abort();
-  }
-
-  async run(address, body) {
-    Object.assign(this, { done: 0, rows: 0, right: 0, counted: 0, failed: 0, id: null, finish: null });
-    this.abort = new AbortController();
-    this.running = true;
-    this.started = this.drawn = this.spoken = performance.now();
-    this.draw();
-    this.hidden = false;
-    let problem = null;
-    try {
-      problem = await this.send(address, body);
-    } catch (error) {
-      if (error.name !== "AbortError") problem = { message: "clef stopped answering", hint: "is it still running?" };
+  async follow(signal) {
+    while (!signal.aborted && !ENDS.includes(this.dataset.state)) {
+      try {
+        const response = await fetch(`/api/runs/${this.dataset.run}/events`, { signal });
+        if (response.status === 404) return this.refresh("whole");
+        if (response.ok) for await (const line of lines(response.body)) this.take(JSON.parse(line));
+      } catch {
+        if (signal.aborted) return;
+        this.part("pace").textContent = "clef does not answer; trying again…";
+      }
+      if (!ENDS.includes(this.dataset.state)) await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
     }
-    this.running = false;
-    this.hidden = true;
-    this.dispatchEvent(new CustomEvent("run-end", { detail: { run: this.id, problem } }));
+    if (!signal.aborted) this.refresh("whole");
   }
 
-  // Null where the run ended, else the error that kept it from starting.
-  async send(address, body) {
-    const headers = { "Content-Type": "text/csv" };
-    const response = await fetch(address, { method: "POST", body, headers, signal: this.abort.signal });
-    if (!response.ok) return (await response.json()).error;
-    for await (const line of lines(response.body)) this.take(JSON.parse(line));
-    return this.finish || !this.id ? null : { message: "the connection was lost", hint: "what is done is kept" };
-  }
-
-  take(line) {
-    if (line.type === "start") {
-      this.rows = line.rows;
-      this.id = line.run;
-      this.part("open").href = `/runs/${line.run}`;
-      this.dispatchEvent(new CustomEvent("run-start", { detail: line }));
-    } else if (line.type === "row") {
-      this.done = line.done;
-      this.failed += line.error ? 1 : 0;
-      this.counted += line.correct === null ? 0 : 1;
-      this.right += line.correct ? 1 : 0;
-    } else this.finish = line;
-    const now = performance.now();
-    if (line.type !== "row" || now - this.drawn > REDRAW_MS) this.draw(now);
-    if (now - this.spoken > SPEAK_MS) this.speak(now);
-  }
-
-  draw(now = performance.now()) {
-    this.drawn = now;
+  take(event) {
+    if (event.type !== "progress") return;
+    this.dataset.state = event.state;
     const bar = this.querySelector("progress");
-    bar.max = this.rows || 1;
-    bar.value = this.done;
-    this.part("done").textContent = this.rows
-      ? `${figure(this.done)} of ${figure(this.rows)} rows`
-      : "Reading the table…";
-    this.part("pace").textContent = this.pace(now);
-    const share = ((100 * this.right) / (this.counted || 1)).toFixed(1);
-    const right = this.counted >= MEANS_SOMETHING ? `${share} % right so far` : "";
-    const failed = this.failed ? `${figure(this.failed)} failed` : "";
-    this.part("so-far").textContent = [right, failed].filter(Boolean).join(" · ");
+    bar.max = event.rows || 1;
+    bar.value = event.done;
+    this.part("done").textContent = `${figure(event.done)} of ${figure(event.rows)} rows`;
+    this.part("pace").textContent = pace(event);
+    const now = performance.now();
+    if (now - this.refreshed > REFRESH_MS) this.refresh("run", now);
+    if (now - this.spoken > SPEAK_MS) {
+      this.spoken = now;
+      this.part("spoken").textContent = `${event.done} of ${event.rows} rows done`;
+    }
   }
 
-  pace(now) {
-    const seconds = (now - this.started) / 1000;
-    if (this.done < 2 || seconds < 0.5) return "";
-    const rate = this.done / seconds;
-    return `${rate < 10 ? rate.toFixed(1) : figure(Math.round(rate))} rows a second · ${duration((this.rows - this.done) / rate)} left`;
+  // Not under the eyes of someone who reads a row: the end is shown once it is closed.
+  refresh(id, now = performance.now()) {
+    this.refreshed = now;
+    if (!document.querySelector('[data-row][aria-expanded="true"]')) {
+      document.getElementById(id).dispatchEvent(new Event("refresh"));
+    } else if (id === "whole") this.later = setTimeout(() => this.refresh(id), 300);
   }
+}
 
-  speak(now) {
-    this.spoken = now;
-    this.part("spoken").textContent = `${this.done} of ${this.rows} rows done`;
-  }
+function pace({ state, reason, rate, left_s, failed }) {
+  if (WORDS[state]) return reason ? `${WORDS[state]}: ${reason}` : WORDS[state];
+  if (state !== "running") return state === "finished" ? "done" : (reason ?? state);
+  const said = [];
+  if (rate) said.push(`${rate < 10 ? rate.toFixed(1) : figure(Math.round(rate))} rows a second`);
+  if (left_s !== null) said.push(`${duration(left_s)} left`);
+  if (failed) said.push(`${figure(failed)} failed`);
+  return said.join(" · ");
 }
 
 async function* lines(stream) {

@@ -1,0 +1,48 @@
+"""Turns templates and what they show into pages and fragments, compressed, with nothing of a person's text as code."""
+
+from functools import lru_cache
+from typing import Any
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.responses import Response
+
+from clef import __version__
+from clef.decisions.questions import as_text
+from clef.errors import ClefError, InputError
+from clef.web import words
+from clef.web.assets import compress, static_url
+
+
+async def page(request: Request, name: str, status: int = 200, **context: Any) -> Response:
+    """A whole page in its frame."""
+    facts = await request.app.state.engine.facts()
+    return fragment(request, name, status, facts=facts, path=request.url.path, **context)
+
+
+def fragment(request: Request, name: str, status: int = 200, **context: Any) -> Response:
+    """A part of a page."""
+    text = _templates().get_template(name).render(context)
+    response = HTMLResponse(text.encode("utf-8", "replace"), status, {"cache-control": "no-cache"})
+    return compress(response, request.headers)
+
+
+def problems(request: Request, error: ClefError) -> Response:
+    """An error as a fragment that names each problem and the field it is in."""
+    found = error.problems if isinstance(error, InputError) else ()
+    return fragment(request, "problems.html", error.status, error=error, problems=found)
+
+
+@lru_cache(maxsize=1)
+def _templates() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("clef.web"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals.update(words=words, static_url=static_url, version=__version__)
+    environment.filters.update(as_text=as_text)
+    return environment

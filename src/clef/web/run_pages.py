@@ -1,0 +1,141 @@
+"""Turns requests of a browser into the pages of runs: the table that goes in, the list, and what a run measured."""
+
+import asyncio
+import base64
+import json
+from typing import Any
+
+import orjson
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse
+from starlette.responses import Response
+
+from clef.decisions.examples import Example
+from clef.decisions.questions import Choice, Noul, Question, Score
+from clef.errors import NotFound
+from clef.runs.store import LIVE, Store, StoredRun
+from clef.web.render import fragment, page, problems
+from clef.web.run_view import FEW, PAGE_ROWS, Filter, RunView, Share, Summaries, rows_of
+
+LONGEST_LINK = 30_000
+"""Characters of a request that a link to Ask may carry."""
+
+
+def run_pages() -> APIRouter:
+    """The pages of runs, as a router; handlers reach the store and the settings through `app.state`."""
+    router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
+    summaries = Summaries()
+
+    @router.get("/evaluate")
+    async def evaluate(request: Request) -> Response:
+        """Give a table, see how it is read, and run it."""
+        return await page(request, "evaluate.html", settings=request.app.state.settings)
+
+    @router.get("/runs")
+    async def runs(request: Request) -> Response:
+        """The runs that are kept, newest first; `deleted` names one that was just put away, to bring it back."""
+        store: Store = request.app.state.store
+        search = request.query_params.get("search", "").strip()[:200]
+        number = request.query_params.get("page", "1")
+        at = max(1, int(number)) if number.isdecimal() and len(number) < 8 else 1
+        found = await store.runs(limit=PAGE_ROWS + 1, offset=(at - 1) * PAGE_ROWS, search=search)
+        listed = await _headlines(store, summaries, found[:PAGE_ROWS])
+        context: dict[str, Any] = {"search": search, "at": at, "more": len(found) > PAGE_ROWS, "runs": listed}
+        deleted = await _deleted(store, request.query_params.get("deleted"))
+        waits = any(run.state in LIVE or (run.done and share is None) for run, share in listed)
+        return _as_it_is(await page(request, "runs.html", deleted=deleted, waits=waits, **context))
+
+    @router.get("/runs/{run_id}")
+    async def run(request: Request, run_id: str) -> Response:
+        """What a run measured, and its rows; an address with a filter that makes no sense shows all of them."""
+        store: Store = request.app.state.store
+        try:
+            found = await store.get(run_id)
+        except NotFound as error:
+            return await page(request, "missing.html", error.status, error=error)
+        chosen = Filter.read(request.query_params)
+        rows, summary = await asyncio.gather(rows_of(store, found, chosen), summaries.of(store, found))
+        view = RunView(found, summary)
+        return _as_it_is(await page(request, "run.html", view=view, rows=rows, chosen=chosen, few=FEW))
+
+    @router.get("/runs/{run_id}/rows/{position}")
+    async def row(request: Request, run_id: str, position: int) -> Response:
+        """Everything about one row, as a fragment."""
+        store: Store = request.app.state.store
+        try:
+            await store.get(run_id)
+            found = await store.one(run_id, position) if 0 <= position < 2**31 else None
+            if found is None:
+                raise NotFound(f"no row at place {position} in this run")
+        except NotFound as error:
+            return problems(request, error)
+        example = found.outcome.example
+        return fragment(request, "row.html", outcome=found.outcome, cached=found.cached, link=ask_link(example))
+
+    return router
+
+
+def _as_it_is(response: Response) -> Response:
+    """The response, never shown again from memory: a browser that goes back would show a run as it was."""
+    response.headers["cache-control"] = "no-store"
+    return response
+
+
+def ask_link(example: Example) -> str | None:
+    """The address of Ask with what a row asked in the form; None where that is too much for an address."""
+    state = example.state
+    text = state if isinstance(state, str) else json.dumps(state, ensure_ascii=False, indent=2)
+    draft = {
+        "state": text,
+        "as": "text" if isinstance(state, str) else "json",
+        "questions": [_question_draft(example.question)],
+    }
+    try:
+        packed = base64.urlsafe_b64encode(orjson.dumps(draft)).decode().rstrip("=")
+    except TypeError:  # half a character, which no address can carry
+        return None
+    return f"/#ask={packed}" if len(packed) <= LONGEST_LINK and not example.images else None
+
+
+def _question_draft(question: Question) -> dict[str, Any]:
+    instructions = question.instructions
+    text = instructions if isinstance(instructions, str) else json.dumps(instructions, ensure_ascii=False)
+    draft: dict[str, Any] = {"type": question.type, "question": text}
+    match question:
+        case Choice():
+            draft["answers"] = [
+                {"answer": option.name, "description": option.description}
+                if isinstance(option.description, str)
+                else option.name
+                for option in question.options
+            ]
+        case Score():
+            draft["levels"] = [str(level) for level in question.answers]
+        case Noul():
+            sides = {"true": question.true, "false": question.false}
+            draft |= {side: text for side, text in sides.items() if isinstance(text, str)}
+    return draft
+
+
+async def _headlines(
+    store: Store, summaries: Summaries, found: list[StoredRun]
+) -> list[tuple[StoredRun, Share | None]]:
+    """Each run with its share; numbers that are not there yet are counted for the next look."""
+    kept = await store.headlines([run.id for run in found])
+    shares = []
+    for run in found:
+        known = kept.get(run.id)
+        is_fresh = known is not None and known["rows"] == run.done
+        if run.done and not is_fresh and run.state not in LIVE:
+            summaries.count(store, run)
+        shares.append((run, Share.of(known) if known and is_fresh else None))
+    return shares
+
+
+async def _deleted(store: Store, run_id: str | None) -> StoredRun | None:
+    """The run of this id if it is deleted and can be brought back."""
+    try:
+        run = await store.get(run_id or "")
+    except NotFound:
+        return None
+    return run if run.deleted else None

@@ -1,0 +1,88 @@
+"""Turns a request into code that asks it of this clef: for a shell, for Python, for JavaScript."""
+
+import json
+import shlex
+from pprint import pformat
+from typing import Any, Literal
+
+from clef.decisions.examples import Request
+from clef.decisions.questions import Choice, Noul, Question, Score
+from clef.decisions.wire import encode
+
+Language = Literal["curl", "python", "sdk", "javascript"]
+LINE = 100
+"""Characters a line of Python may have."""
+
+
+def snippet(request: Request, language: Language, address: str) -> str:
+    """Code that asks the request of the clef at an address."""
+    body = {"state": request.state, "questions": [_plain(question) for question in request.questions]}
+    match language:
+        case "curl":
+            quoted = shlex.quote(json.dumps(body, ensure_ascii=False, indent=2))
+            return f"curl {shlex.quote(f'{address}/api/predict')} \\\n  --json {quoted}\n"
+        case "javascript":
+            text = json.dumps(body, ensure_ascii=False, indent=2).replace("\n", "\n  ")
+            return (
+                f"const response = await fetch({json.dumps(f'{address}/api/predict')}, {{\n"
+                '  method: "POST",\n  headers: { "Content-Type": "application/json" },\n'
+                f"  body: JSON.stringify({text}),\n}});\n"
+                "const { results } = await response.json();\n"
+                "for (const { question, prediction, probability } of results) {\n"
+                "  console.log(question, prediction, probability);\n}\n"
+            )
+        case "python":
+            asked = ",\n".join(_typed(question) for question in request.questions)
+            return (
+                f"import clef\n\nstate = {_literal(request.state)}\nquestions = [\n{_indented(asked)},\n]\n"
+                f'answers = clef.decide(state, questions, engine="upstream", upstream={address!r})\n'
+                "for answer in answers:\n    print(answer.prediction, answer.top_probability)\n"
+            )
+    wire = encode(request)
+    return (
+        f"from typesafe_sdk import TypeSafeClient\n\nstate = {_literal(wire['state'])}\n"
+        f"questions = {_literal(wire['questions'])}\n"
+        f'client = TypeSafeClient(api_key="any", base_url={address!r})\n'
+        "reply = client.system_one(state, questions, timeout=60)\n"
+        "for name, answer in reply.answers.items():\n    print(name, answer)\n"
+    )
+
+
+def _plain(question: Question) -> dict[str, Any]:
+    """A question as POST /api/predict takes it."""
+    body: dict[str, Any] = {"type": question.type, "question": question.instructions or ""}
+    match question:
+        case Choice():
+            body["answers"] = [
+                {"answer": option.name, "description": option.description} if option.description else option.name
+                for option in question.options
+            ]
+        case Score():
+            body["levels"] = list(question.levels)
+        case Noul():
+            body |= {side: text for side, text in (("true", question.true), ("false", question.false)) if text}
+    return body
+
+
+def _typed(question: Question) -> str:
+    """A question as a call of the package's own class."""
+    instructions = _literal(question.instructions)
+    match question:
+        case Choice():
+            described = {option.name: option.description for option in question.options}
+            options: Any = described if any(described.values()) else list(described)
+            return f"clef.Choice(\n{_indented(instructions)},\n{_indented(_literal(options))},\n)"
+        case Score():
+            return f"clef.Score(\n{_indented(instructions)},\n{_indented(_literal(list(question.levels)))},\n)"
+    sides = {"true": question.true, "false": question.false}
+    said = "".join(f", {side}={_literal(text)}" for side, text in sides.items() if text)
+    return f"clef.Noul({instructions}{said})"
+
+
+def _literal(value: Any) -> str:
+    return pformat(value, width=LINE, sort_dicts=False, compact=False)
+
+
+def _indented(text: str) -> str:
+    """Four spaces before each line; a literal has no line end inside a text, so that nothing in it moves."""
+    return "    " + text.replace("\n", "\n    ")
