@@ -32,6 +32,10 @@ BLOCKS: Final[dict[int, tuple[int, int]]] = {
 """Values a block and bytes a block of each tensor type."""
 
 
+MAX_DIMENSIONS = 4
+"""Dimensions of a tensor in ggml; a damaged header may claim billions."""
+
+
 @dataclass(frozen=True, slots=True)
 class Header:
     """What a GGUF file says about itself."""
@@ -185,8 +189,10 @@ class _Reader:
     def _tensor(self) -> int:
         """Where a tensor ends, from the start of the data; where it begins for a type that is not known."""
         self._text()
-        values = 1
-        for _ in range(self._number("<I")):
+        values, dimensions = 1, self._number("<I")
+        if dimensions > MAX_DIMENSIONS:
+            raise KeyError(dimensions)
+        for _ in range(dimensions):
             values *= self._number("<Q")
         block, size = BLOCKS.get(self._number("<I"), (1, 0))
         return self._number("<Q") + -(-values // block) * size
