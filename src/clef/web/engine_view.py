@@ -2,10 +2,11 @@
 
 import asyncio
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from clef.engines.doctor.finding import Finding, Level
 from clef.engines.models.catalogue import CatalogueModel
@@ -173,7 +174,7 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class ModelsView:
-    """The models there are, those that help here first."""
+    """The models there are, the recommended one first."""
 
     fitting: Sequence[Shown]
     too_large: Sequence[Shown]
@@ -205,7 +206,7 @@ async def models_of(engine: ChosenEngine) -> ModelsView:
     offers, memory = await shelf.offers(), await shelf.memory()
     child = (await engine.status()).child
     grouped = [Shown(files[0].model, files) for files in _by_model(offers)]
-    grouped.sort(key=lambda shown: (not shown.is_recommended, not shown.is_near))
+    grouped.sort(key=lambda shown: not shown.is_recommended)  # by nothing that changes under the hand
     return ModelsView(
         fitting=[shown for shown in grouped if shown.may_fit or shown.is_near],
         too_large=[shown for shown in grouped if not (shown.may_fit or shown.is_near)],
@@ -241,17 +242,18 @@ def mebibytes(count: float) -> str:
     return f"{count / 1024:.1f} GiB"
 
 
-def time_left(progress: Progress) -> str:
+def time_left(progress: Progress | Mapping[str, Any]) -> str:
     """How a download goes, in words."""
-    if progress.state == "verifying":
+    told: Mapping[str, Any] = progress.to_dict() if isinstance(progress, Progress) else progress
+    if told["state"] == "verifying":
         return "all of it is here; it is being checked"
-    if progress.state == "paused":
+    if told["state"] == "paused":
         return "paused; what came is kept"
-    if progress.seconds_left is None:
+    seconds = told["seconds_left"]
+    if seconds is None:
         return "waiting for data"
-    seconds = progress.seconds_left
     left = f"{seconds / 60:.0f} min" if seconds > 90 else f"{max(1, seconds):.0f} s"
-    return f"{left} left at {size(progress.bytes_per_s or 0)} a second"
+    return f"{left} left at {size(told['bytes_per_s'])} a second"
 
 
 def _memory(count: int | None) -> str:

@@ -14,14 +14,18 @@ class EngineDoctor extends HTMLElement {
     this.said.textContent = "Examining; this takes some seconds…";
     try {
       const response = await fetch("/engine/doctor");
-      if (!response.ok) throw new Error(response.statusText);
-      this.findings.replaceChildren(document.createRange().createContextualFragment(await response.text()));
-      this.said.textContent = this.findings.querySelector("[data-summary]").dataset.summary;
-      this.button.textContent = "Examine again";
+      if (response.ok) this.show(await response.text());
+      else this.said.textContent = "The machine could not be examined; clef's own output says why.";
     } catch {
       this.said.textContent = "clef does not answer. Is it still running?";
     }
     this.button.removeAttribute("aria-disabled");
+  }
+
+  show(html) {
+    this.findings.replaceChildren(document.createRange().createContextualFragment(html));
+    this.said.textContent = this.findings.querySelector("[data-summary]").dataset.summary;
+    this.button.textContent = "Examine again";
   }
 }
 

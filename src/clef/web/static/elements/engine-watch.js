@@ -4,11 +4,13 @@
 const LOOK_MS = 1000;
 const QUIET_LOOKS = 10;
 
+globalThis.htmx.config.morphIgnore.push("open"); // whether a twisty is open is the person's to say
+
 class EngineWatch extends HTMLElement {
   connectedCallback() {
     this.looks = 0;
+    this.state = this.status.dataset.state;
     this.addEventListener("click", (event) => this.clicked(event.target.closest("button[data-post]")));
-    this.addEventListener("htmx:before:morph:attr", (event) => keepOpen(event));
     this.addEventListener("htmx:after:swap", () => this.swapped());
     this.addEventListener("htmx:error", () => this.away(true));
     this.comeBack = () => document.hidden || this.look();
@@ -41,13 +43,21 @@ class EngineWatch extends HTMLElement {
 
   swapped() {
     this.away(false);
+    this.keepPlace();
     const { state, spoken } = this.status.dataset;
-    if (this.state === undefined) this.state = state;
     if (state === this.state) return;
     this.state = state;
     this.part("spoken").textContent = spoken;
     refresh(this.models);
     this.querySelector("engine-log").renew();
+  }
+
+  // A button that was pressed and is gone leaves the focus to what it was part of.
+  keepPlace() {
+    if (!this.pressed || this.pressed.button.isConnected) return;
+    const place = document.getElementById(this.pressed.place) ?? this.querySelector("#engine-heading");
+    this.pressed = null;
+    if (document.activeElement === document.body) place.focus({ preventScroll: true });
   }
 
   away(isAway) {
@@ -57,7 +67,9 @@ class EngineWatch extends HTMLElement {
   async clicked(button) {
     if (!button || button.getAttribute("aria-disabled") === "true" || button.dataset.pending) return;
     if (button.dataset.remove && !(await this.mayRemove(button.dataset))) return;
-    const beside = button.closest("[data-acts]").querySelector('[data-part="trouble"]');
+    const acts = button.closest("[data-acts]");
+    const beside = acts.querySelector('[data-part="trouble"]');
+    this.pressed = { button, place: acts.id };
     button.dataset.pending = "true";
     beside.textContent = (await post(button.dataset.post, button.dataset.body)) ?? "";
     delete button.dataset.pending;
@@ -79,11 +91,6 @@ class EngineWatch extends HTMLElement {
 
 function refresh(part) {
   if (!part.classList.contains("htmx-request")) part.dispatchEvent(new Event("refresh"));
-}
-
-// Whether a twisty is open is the person's to say.
-function keepOpen(event) {
-  if (event.target.localName === "details" && event.detail.attrName === "open") event.preventDefault();
 }
 
 // What went wrong, in words; null where nothing did.
