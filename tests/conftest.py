@@ -17,3 +17,8 @@ def _clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Browser tests come last: the driver keeps an event loop running in this thread, beside which no other may run."""
+    items.sort(key=lambda item: item.get_closest_marker("browser") is not None)

@@ -71,14 +71,14 @@ async def engine(request: Request) -> Json:
 @router.post("/engine/start", status_code=202)
 async def start(request: Request) -> Json:
     """Begin to start what is off or failed; does nothing while it runs."""
-    await _engine(request).turn_on()
+    await engine_of(request).turn_on()
     return await _status(request, 202)
 
 
 @router.post("/engine/stop", status_code=202)
 async def stop(request: Request) -> Json:
     """Begin to stop a llama.cpp that clef started, or the download it waits for."""
-    await _engine(request).turn_off()
+    await engine_of(request).turn_off()
     return await _status(request, 202)
 
 
@@ -86,7 +86,7 @@ async def stop(request: Request) -> Json:
 async def restart(request: Request, change: Annotated[Restart | None, Body()] = None) -> Json:
     """Begin to run again, with something changed where that is said. What is in line waits and is done afterwards."""
     try:
-        await _engine(request).restart(change.as_change() if change else Change())
+        await engine_of(request).restart(change.as_change() if change else Change())
     except SettingsError as error:  # what was asked for, not what clef was started with
         raise InputError(error.message, hint=error.hint) from error
     return await _status(request, 202)
@@ -99,7 +99,7 @@ async def log(
     follow: Annotated[bool, Query(description="Go on with new lines as NDJSON")] = False,
 ) -> Response:
     """The last lines of a llama.cpp that clef started; with `follow` as a stream that goes on over restarts."""
-    chosen = _engine(request)
+    chosen = engine_of(request)
     if not follow:
         return Json({"lines": chosen.log_tail(tail) if tail else []})
     return StreamingResponse(_following(chosen, tail), media_type="application/x-ndjson", headers=STREAM_HEADERS)
@@ -108,7 +108,7 @@ async def log(
 @router.get("/models")
 async def models(request: Request) -> Json:
     """The decision models there are: size, licence, whether they fit here, and whether they are here."""
-    shelf = _engine(request).models
+    shelf = engine_of(request).models
     offers, memory = await shelf.offers(), await shelf.memory()
     gpus = [
         {"name": gpu.name, "description": gpu.description, "total_bytes": gpu.total_bytes, "free_bytes": gpu.free_bytes}
@@ -126,14 +126,14 @@ async def models(request: Request) -> Json:
 @router.get("/models/{name}/download")
 async def progress(request: Request, name: str) -> Json:
     """How the download of a model goes."""
-    shelf = _engine(request).models
+    shelf = engine_of(request).models
     return _progress(shelf.downloads.progress(await shelf.order(name)))
 
 
 @router.post("/models/{name}/download", status_code=202)
 async def download(request: Request, name: str, wanted: Annotated[Download | None, Body()] = None) -> Json:
     """Begin to download a model, or go on with it."""
-    shelf = _engine(request).models
+    shelf = engine_of(request).models
     order = await shelf.order(name, with_projector=wanted is not None and wanted.images)
     return _progress(shelf.downloads.start(order), 202)
 
@@ -141,14 +141,14 @@ async def download(request: Request, name: str, wanted: Annotated[Download | Non
 @router.post("/models/{name}/pause")
 async def pause(request: Request, name: str) -> Json:
     """Stop a download; what came stays."""
-    shelf = _engine(request).models
+    shelf = engine_of(request).models
     return _progress(await shelf.downloads.pause(await shelf.order(name)))
 
 
 @router.post("/models/{name}/remove")
 async def remove(request: Request, name: str) -> Json:
     """Delete a model from this machine, or what came of it; not the one that runs."""
-    chosen = _engine(request)
+    chosen = engine_of(request)
     shelf = chosen.models
     order = await shelf.order(name)
     child = (await chosen.status()).child
@@ -164,7 +164,7 @@ async def doctor(request: Request) -> Json:
     return Json({"findings": [finding.to_dict() for finding in findings], "exit_code": exit_code(findings)})
 
 
-def _engine(request: Request) -> ChosenEngine:
+def engine_of(request: Request) -> ChosenEngine:
     """The engine with its actions; one that was given to the app is dressed up once."""
     state = request.app.state
     if isinstance(state.engine, ChosenEngine):
@@ -177,7 +177,7 @@ def _engine(request: Request) -> ChosenEngine:
 
 
 async def _status(request: Request, status: int = 200) -> Json:
-    return Json((await _engine(request).status()).to_dict(), status_code=status)
+    return Json((await engine_of(request).status()).to_dict(), status_code=status)
 
 
 def _progress(progress: Progress, status: int = 200) -> Json:

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from clef.engines.doctor.examine import examine_all
 from clef.web import engine_view
-from clef.web.engine_api import _engine as engine_of
+from clef.web.engine_api import engine_of
 from clef.web.render import fragment, page
 
 PATIENCE_S = 0.7
