@@ -139,7 +139,9 @@ def open_page(browser: Browser, tmp_path: Path) -> Iterator[NewPage]:
     contexts: list[BrowserContext] = []
     watches: list[Watch] = []
 
-    def new(url: str, *, width: int = 1440, theme: str = "light", watched: bool = True) -> Page:
+    def new(
+        url: str, *, width: int = 1440, theme: str = "light", watched: bool = True, intercepted: bool = False
+    ) -> Page:
         context = browser.new_context(
             viewport={"width": width, "height": 900},
             color_scheme="dark" if theme == "dark" else "light",
@@ -153,6 +155,8 @@ def open_page(browser: Browser, tmp_path: Path) -> Iterator[NewPage]:
             watch = Watch("/".join(url.split("/")[:3]))
             watch.attach(page)
             watches.append(watch)
+        if intercepted:  # switched on beside a page that is shown, the first request after it may slip through
+            page.route("**/nothing-asks-for-this", lambda route: route.continue_())
         page.goto(url)
         return page
 

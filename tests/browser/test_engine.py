@@ -112,7 +112,7 @@ def test_what_cannot_be_done_is_explained_beside_the_button(
 
 
 def test_a_clef_that_does_not_answer_is_said_to_and_comes_back(engine_address: str, open_page: NewPage) -> None:
-    page = open_page(engine_address)
+    page = open_page(engine_address, intercepted=True)
     page.route("**/engine/status", lambda route: route.abort())
     expect(page.get_by_text("clef does not answer. What is below may be old")).to_be_visible()
     page.unroute("**/engine/status")
@@ -142,7 +142,7 @@ def test_the_last_decisions_are_drawn_and_told(engine_address: str, open_page: N
 
 
 def test_a_model_is_asked_for_used_and_removed_only_after_a_question(engine_address: str, open_page: NewPage) -> None:
-    page = open_page(engine_address)
+    page = open_page(engine_address, intercepted=True)
     page.locator("#models-heading").wait_for()
     asked: list[str] = []
 

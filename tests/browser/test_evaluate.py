@@ -343,7 +343,7 @@ def test_rows_are_searched_sorted_and_gone_through_with_the_keyboard(staged_addr
 
 
 def test_a_server_that_is_gone_leaves_the_table_chosen(address: str, open_page: NewPage) -> None:
-    page = open_page(f"{address}/evaluate")
+    page = open_page(f"{address}/evaluate", intercepted=True)
     choose(page, "fine.csv", table("fine"))
     expect(page.get_by_role("button", name="Evaluate", exact=True)).to_be_enabled()
     page.route("**/api/runs?*", lambda route: route.abort())
@@ -358,7 +358,7 @@ def test_a_connection_that_is_lost_is_taken_up_again(
     staged_address: str, stage: StagedEngine, open_page: NewPage
 ) -> None:
     stage.pause_s = 0.1
-    page = open_page(f"{staged_address}/evaluate")
+    page = open_page(f"{staged_address}/evaluate", intercepted=True)
     choose(page, "long.csv", table(*(f"text {number} off and on" for number in range(160))))
     page.route("**/events", lambda route: route.abort())
     run(page)

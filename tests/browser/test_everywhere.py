@@ -220,7 +220,7 @@ def test_the_theme_is_switched_and_remembered(address: str, open_page: NewPage) 
 
 
 def test_a_clef_that_is_gone_is_said_to_be(address: str, open_page: NewPage) -> None:
-    page = open_page(f"{address}/")
+    page = open_page(f"{address}/", intercepted=True)
     page.route("**/engine/standing", lambda route: route.abort())
     page.route("**/ask", lambda route: route.abort())
     answered_not = page.locator("#answers .problems")
