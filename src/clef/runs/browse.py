@@ -96,9 +96,14 @@ async def page(database: Database, run_id: str, chosen: RowFilter) -> Page:
     return Page(rows, counts[chosen.show], counts)
 
 
+def containing(text: str) -> str:
+    """The LIKE pattern of what has a text anywhere in it, wildcards taken as text; to be used with `escape '\\'`."""
+    return "%" + text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
+
+
 async def _matching(database: Database, run_id: str, text: str) -> str:
     """The places of the rows that hold a text, as a JSON list: every reader looks through a part of the run."""
-    like = "%" + text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
+    like = containing(text)
     columns = ("examples.state", "examples.label_text", "outcomes.prediction")
     either = " or ".join(f"{column} like ? escape '\\'" for column in columns)
     query = (

@@ -146,7 +146,7 @@ class Store:
         """Runs that are not deleted, newest first; `search` looks in names and notes."""
         where = "where deleted is null and (name like ? escape '\\' or note like ? escape '\\')"
         tail = " order by created desc, id limit ? offset ?"
-        like = f"%{_escaped(search)}%"
+        like = browse.containing(search)
         parameters = (like, like, limit, offset)
         return await self._database.read(lambda connection: _runs(connection, where, parameters, tail))
 
@@ -360,10 +360,6 @@ def _blocks(items: Iterable[Any], size: int) -> Iterator[list[Any]]:
     left = iter(items)
     while block := list(islice(left, size)):
         yield block
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
 
 
 def _json(value: Any) -> str:
