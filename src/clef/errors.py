@@ -4,7 +4,8 @@
     ├── InputError          what was given cannot be used; carries every Problem at once
     │   ├── TooLarge        more bytes or rows than a limit allows
     │   │   └── TooLong     more tokens than the engine reads in one pass
-    │   └── NotFound        no such run, page or file
+    │   ├── NotFound        no such run, page or file
+    │   └── Taken           something else has this name
     ├── SettingsError       a CLEF_* value or an option cannot be used
     ├── StoreError          the database cannot be read or written
     └── EngineError         whoever should answer did not
@@ -138,6 +139,13 @@ class NotFound(InputError):
 
     code = "not_found"
     status = 404
+
+
+class Taken(InputError):
+    """Something else is kept under this name."""
+
+    code = "taken"
+    status = 409
 
 
 class SettingsError(ClefError):

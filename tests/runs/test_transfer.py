@@ -63,3 +63,12 @@ async def test_a_file_with_a_trigger_in_it_is_refused(store: Store, tmp_path: Pa
         connection.execute("create view trap as select * from runs")
     with pytest.raises(InputError, match="no single run"):
         await store.take_in(tmp_path / "run.clef")
+
+
+async def test_a_file_of_an_older_clef_gets_what_it_lacks(store: Store, tmp_path: Path) -> None:
+    run = await store.create(NewRun("t", EngineFacts("builtin", "ready")), examples(2))
+    await store.export(run.id, tmp_path / "old.clef")
+    with closing(sqlite3.connect(tmp_path / "old.clef")) as connection:
+        connection.execute("alter table runs drop column revision")
+        connection.commit()
+    assert (await store.take_in(tmp_path / "old.clef")).revision == 0

@@ -248,7 +248,6 @@ class RunQueue:
                 raise
             await self._move(run_id, "paused", error.message)
             return False
-        await self._store.save_summary(run_id, None)
         await self._move(run_id, "finished")
         return True
 

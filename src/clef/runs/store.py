@@ -21,6 +21,8 @@ from clef.errors import NotFound
 from clef.runs import browse
 from clef.runs.browse import Page, Row, RowFilter
 from clef.runs.database import Database
+from clef.runs.measures import Measures
+from clef.runs.policies import Policies
 from clef.runs.rows import (
     EXAMPLE_COLUMNS,
     OUTCOME_COLUMNS,
@@ -88,6 +90,8 @@ class StoredRun:
     """Rows whose outcome is a failure."""
     cached: int
     """Rows answered from earlier runs."""
+    revision: int
+    """Goes up with every change of its outcomes or labels."""
     deleted: datetime | None
 
     def to_dict(self) -> dict[str, Any]:
@@ -109,6 +113,8 @@ class Store:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self.policies = Policies(database)
+        self.measures = Measures(database)
 
     async def create(self, new: NewRun, examples: Sequence[Example]) -> StoredRun:
         """A queued run with its examples, in one transaction."""
@@ -159,31 +165,6 @@ class Store:
         query = "update runs set state = 'running', reason = null, engine = ?, identity = ? where id = ?"
         await self._change(query, (_json(asdict(engine)), engine.identity, run_id))
 
-    async def save_summary(self, run_id: str, summary: Mapping[str, Any] | None) -> None:
-        """Keep the numbers of a run, or forget them when its outcomes change."""
-        await self._change("update runs set summary = ? where id = ?", (summary and _json(summary), run_id))
-
-    async def summary(self, run_id: str) -> Any:
-        """The numbers kept of a run, or None."""
-
-        def work(connection: sqlite3.Connection) -> Any:
-            found = connection.execute("select summary from runs where id = ?", (run_id,)).fetchone()
-            return orjson.loads(found[0]) if found and found[0] else None
-
-        return await self._database.read(work)
-
-    async def headlines(self, run_ids: Sequence[str]) -> dict[str, dict[str, Any]]:
-        """Of each run whose numbers are kept: the rows they are about, the share that is right and its interval."""
-        names = ("rows", "correct", "count", "accuracy", "low", "high")
-        cells = ", ".join(f"json_extract(summary, '$.{name}')" for name in names)
-        marks = ", ".join("?" * len(run_ids))
-        query = f"select id, {cells} from runs where summary is not null and id in ({marks})"  # noqa: S608
-
-        def work(connection: sqlite3.Connection) -> dict[str, dict[str, Any]]:
-            return {found[0]: dict(zip(names, found[1:], strict=True)) for found in connection.execute(query, run_ids)}
-
-        return await self._database.read(work)
-
     async def rename(self, run_id: str, name: str, note: str) -> None:
         """Change what a person calls a run."""
         await self._change("update runs set name = ?, note = ? where id = ?", (name, note, run_id))
@@ -226,7 +207,10 @@ class Store:
         def work(connection: sqlite3.Connection) -> None:
             connection.executemany(_INSERT_OUTCOME, rows)
             connection.executemany("insert or replace into answers (key, probabilities, model) values (?, ?, ?)", kept)
-            query = "update runs set done = done + ?, failed = failed + ?, cached = cached + ? where id = ?"
+            query = (
+                "update runs set done = done + ?, failed = failed + ?, cached = cached + ?,"
+                " revision = revision + 1 where id = ?"
+            )
             connection.execute(query, counts)
 
         await self._database.write(work)
@@ -237,7 +221,9 @@ class Store:
         def work(connection: sqlite3.Connection) -> int:
             query = "delete from outcomes where run = ? and failure is not null"
             count = connection.execute(query, (run_id,)).rowcount
-            connection.execute("update runs set done = done - ?, failed = 0 where id = ?", (count, run_id))
+            connection.execute(
+                "update runs set done = done - ?, failed = 0, revision = revision + 1 where id = ?", (count, run_id)
+            )
             return count
 
         return await self._database.write(work)
@@ -352,6 +338,7 @@ def _stored(cells: sqlite3.Row) -> StoredRun:
         done=cells["done"],
         failed=cells["failed"],
         cached=cells["cached"],
+        revision=cells["revision"],
         deleted=datetime.fromisoformat(deleted) if deleted else None,
     )
 

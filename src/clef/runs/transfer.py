@@ -7,6 +7,7 @@ import secrets
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -76,8 +77,14 @@ def _copy(source: sqlite3.Connection, target: sqlite3.Connection, old: str, new:
 
 
 def _insert(target: sqlite3.Connection, table: str, rows: Iterable[dict[str, Any]]) -> None:
-    """Insert rows; they come from a file, so only the columns of our own schema are taken."""
-    names = [cells[1] for cells in target.execute(f"pragma table_info({table})")]
+    """Insert rows; they come from a file, so only the columns of our own schema are taken, and those that an older
+    clef did not write get their defaults.
+    """
+    left = iter(rows)
+    first = next(left, None)
+    if first is None:
+        return
+    names = [cells[1] for cells in target.execute(f"pragma table_info({table})") if cells[1] in first]
     marks = ", ".join("?" * len(names))
     query = f"insert into {table} ({', '.join(names)}) values ({marks})"  # noqa: S608 - names of our schema
-    target.executemany(query, ([row.get(name) for name in names] for row in rows))
+    target.executemany(query, ([row[name] for name in names] for row in chain([first], left)))

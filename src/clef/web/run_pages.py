@@ -121,7 +121,7 @@ async def _headlines(
     store: Store, summaries: Summaries, found: list[StoredRun]
 ) -> list[tuple[StoredRun, Share | None]]:
     """Each run with its share; numbers that are not there yet are counted for the next look."""
-    kept = await store.headlines([run.id for run in found])
+    kept = await store.measures.headlines([run.id for run in found])
     shares = []
     for run in found:
         known = kept.get(run.id)

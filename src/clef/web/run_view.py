@@ -10,6 +10,7 @@ from typing import Any, get_args
 from urllib.parse import urlencode
 
 from clef.runs.browse import Page, Row, RowFilter, Show, Sort
+from clef.runs.measures import SUMMARY
 from clef.runs.store import LIVE, Store, StoredRun
 from clef.web.runs_api import summary_of
 
@@ -224,8 +225,8 @@ class Summaries:
         known = self._counted.get(run.id)
         if known and (known.done == run.done if run.state not in LIVE else self.clock() < known.until):
             return known.summary
-        kept = await store.summary(run.id)
-        if kept is not None and kept["rows"] == run.done:
+        kept = await store.measures.get(run.id, SUMMARY)
+        if kept is not None:
             return dict(kept)
         task = self.count(store, run)
         if run.done < IN_THE_BACKGROUND:

@@ -18,6 +18,7 @@ from clef.reports.export import write_csv, write_jsonl, write_parquet
 from clef.reports.html import About, report
 from clef.runs.browse import MAX_PAGE, Row, RowFilter, Show, Sort
 from clef.runs.budget import too_long
+from clef.runs.measures import SUMMARY
 from clef.runs.plan import plan
 from clef.runs.queue import Event
 from clef.runs.store import NewRun, StoredRun
@@ -222,13 +223,13 @@ async def run_report(
 
 async def summary_of(store: Any, run: StoredRun) -> Any:
     """The numbers of a run; those of one that has ended are kept, so that they are computed once."""
-    kept = await store.summary(run.id)
-    if kept is not None and kept["rows"] == run.done:
+    kept = await store.measures.get(run.id, SUMMARY)
+    if kept is not None:
         return kept
     outcomes = await store.outcomes(run.id)
     summary = (await asyncio.to_thread(summarise, outcomes)).to_dict()
     if run.state in ("finished", "stopped", "failed"):
-        await store.save_summary(run.id, summary)
+        await store.measures.save(run.id, SUMMARY, run.revision, summary)
     return summary
 
 
