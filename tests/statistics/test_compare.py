@@ -1,6 +1,7 @@
 """Two runs: paired by what was asked, tested exactly, and called undecided where they are."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -110,6 +111,35 @@ def test_different_rows_are_intersected_and_said_or_refused() -> None:
         compare(run("rrrr")[:3], run("rrrr")[1:], refuse=True)
     with pytest.raises(InputError, match="no labelled row in common"):
         compare(run("rr"), [outcome([0.8, 0.2], 0, row=50)])
+
+
+def reworded(outcomes: Sequence[Outcome], text: str) -> list[Outcome]:
+    return [
+        replace(one, example=replace(one.example, question=replace(one.example.question, instructions=text)))
+        for one in outcomes
+    ]
+
+
+def test_two_wordings_of_a_question_are_paired_and_said() -> None:
+    found = compare(run("rwrr"), reworded(run("rrrw"), "Which of them?"))
+    assert (found.fixed, found.broken, found.both_right, found.pairs.only_first) == (1, 1, 2, 0)
+    assert found.pairs.note == "both runs have the same 4 rows; 1 question worded differently"
+
+
+def test_no_wording_is_guessed_where_two_questions_could_be_meant() -> None:
+    two = [*reworded(run("rr"), "Which?"), *reworded(run("rr"), "What else?")]
+    with pytest.raises(InputError, match="no labelled row in common"):
+        compare(run("rr"), two)
+
+
+def test_questions_of_one_name_are_the_same_question_in_other_words() -> None:
+    def named(outcomes: Sequence[Outcome], name: str) -> list[Outcome]:
+        return [replace(one, example=replace(one.example, question_name=name)) for one in outcomes]
+
+    first = [*named(reworded(run("rr"), "Angry?"), "angry"), *named(reworded(run("ww"), "Is it spam?"), "spam")]
+    second = [*named(reworded(run("rr"), "Upset?"), "angry"), *named(reworded(run("rr"), "Unwanted?"), "spam")]
+    found = compare(first, second)
+    assert (found.fixed, found.broken, found.both_right, found.pairs.reworded) == (2, 0, 2, 2)
 
 
 def test_a_repeated_input_is_paired_once_for_each_time_it_stands_there() -> None:
