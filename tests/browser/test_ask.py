@@ -314,3 +314,94 @@ def test_each_answer_alone_stands_beside_it_together(address: str, open_page: Ne
     expect(page.locator(".answer").filter(has_text="angry")).to_contain_text("alone: yes")
     page.reload()
     expect(page.get_by_label("Ask the questions")).to_have_value("both")
+
+
+def asked(page: Page, state: str) -> str:
+    """Ask about a state; the address that the answers have then."""
+    before = page.url
+    page.get_by_label("State", exact=True).fill(state)
+    page.keyboard.press("Control+Enter")
+    page.wait_for_url(lambda url: "?ask=" in url and url != before)
+    return page.url
+
+
+def test_what_was_asked_has_an_address_and_back_works(address: str, open_page: NewPage) -> None:
+    page = open_page(f"{address}/")
+    state = page.get_by_label("State", exact=True)
+    first = asked(page, "The first of two states")
+    asked(page, "The second of two states")
+    page.go_back()
+    expect(state).to_have_value("The first of two states")
+    expect(page.locator(".answer")).to_have_count(3)
+    expect(page.locator(".stale-note")).to_be_hidden()
+    page.go_forward()
+    expect(state).to_have_value("The second of two states")
+    state.fill("Changed since")
+    page.reload()
+    expect(state).to_have_value("Changed since")
+    expect(page.locator(".stale-note")).to_be_visible()
+    other = open_page(first)
+    expect(other.get_by_label("State", exact=True)).to_have_value("The first of two states")
+    expect(other.locator("#answers .foot time")).to_be_visible()
+
+
+def test_the_history_is_searched_opened_and_deleted_with_the_keyboard(address: str, open_page: NewPage) -> None:
+    page = open_page(f"{address}/")
+    asked(page, "An umbrella that leaks")
+    asked(page, "A bicycle that rattles")
+    page.get_by_role("button", name="History").focus()
+    page.keyboard.press("Enter")
+    drawer = page.get_by_role("dialog", name="Asked before")
+    expect(drawer.get_by_role("searchbox")).to_be_focused()
+    expect(drawer.locator(".asks li").first).to_contain_text("A bicycle")
+    page.keyboard.type("umbrella")
+    expect(drawer.locator(".asks li")).to_have_count(1)
+    drawer.locator("[data-open]").focus()
+    page.keyboard.press("Enter")
+    expect(drawer).to_be_hidden()
+    expect(page.get_by_label("State", exact=True)).to_have_value("An umbrella that leaks")
+    expect(page.locator("#answers-heading")).to_be_focused()
+    page.get_by_role("button", name="History").click()
+    expect(drawer.locator(".asks li")).to_have_count(1)
+    drawer.get_by_role("button", name="Delete: An umbrella").click()
+    expect(drawer.locator(".asks li")).to_have_count(0)
+    expect(drawer.get_by_role("searchbox")).to_be_focused()
+    page.reload()
+    expect(page.locator(".undo")).to_contain_text("not kept any more")
+
+
+def test_two_tabs_see_one_history_and_each_keeps_its_own_form(address: str, open_page: NewPage) -> None:
+    page = open_page(f"{address}/")
+    other = page.context.new_page()
+    other.goto(f"{address}/")
+    asked(page, "Asked in the first tab")
+    other.get_by_label("State", exact=True).fill("Typed in the second tab")
+    other.get_by_role("button", name="History").click()
+    expect(other.locator(".asks li").first).to_contain_text("Asked in the first tab")
+    other.keyboard.press("Escape")
+    page.reload()
+    expect(page.get_by_label("State", exact=True)).to_have_value("Asked in the first tab")
+    other.reload()
+    expect(other.get_by_label("State", exact=True)).to_have_value("Typed in the second tab")
+
+
+def test_the_history_is_switched_off_and_emptied(staged_address: str, open_page: NewPage) -> None:
+    page = open_page(f"{staged_address}/")
+    asked(page, "Kept at first")
+    page.get_by_role("button", name="History").click()
+    drawer = page.get_by_role("dialog", name="Asked before")
+    keep = drawer.get_by_label("Keep what I ask")
+    keep.uncheck()
+    expect(drawer.get_by_role("status")).to_contain_text("ask")
+    page.keyboard.press("Escape")
+    page.get_by_label("State", exact=True).fill("Not to be kept")
+    decide(page)
+    expect(page.locator(".stale-note")).to_be_hidden()
+    expect(page).to_have_url(f"{staged_address}/")
+    page.get_by_role("button", name="History").click()
+    expect(drawer.locator(".asks li").first).to_contain_text("Kept at first")
+    drawer.get_by_role("button", name="Delete all").click()
+    drawer.get_by_role("button", name="for good?").click()
+    expect(drawer.get_by_role("status")).to_have_text("Nothing is kept.")
+    keep.check()
+    expect(drawer.get_by_role("status")).to_contain_text("stands here")

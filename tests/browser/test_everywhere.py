@@ -69,6 +69,12 @@ def explained(page: Page) -> None:
     expect(page.locator("#explain-margin")).to_be_visible()
 
 
+def with_history(page: Page) -> None:
+    answered(page)
+    page.get_by_role("button", name="History").click()
+    expect(page.locator(".asks li").first).to_be_visible()
+
+
 def previewed(page: Page) -> None:
     page.get_by_role("button", name="Try the sample").click()
     expect(page.locator("[data-part=preview]")).to_be_visible()
@@ -130,6 +136,7 @@ STATES: dict[str, tuple[str, Callable[[Page], None]]] = {
     "ask compared": ("/", compared),
     "ask copying": ("/", copying),
     "ask explained": ("/", explained),
+    "ask with history": ("/", with_history),
     "evaluate": ("/evaluate", as_it_comes),
     "evaluate previewed": ("/evaluate", previewed),
     "evaluate refused": ("/evaluate", refused),

@@ -19,6 +19,7 @@ from clef.decisions.examples import Example, Outcome, Reply, Shape
 from clef.engines.engine import EngineFacts
 from clef.errors import NotFound
 from clef.runs import browse
+from clef.runs.asks import Asks
 from clef.runs.browse import Page, Row, RowFilter
 from clef.runs.database import Database
 from clef.runs.measures import Measures
@@ -115,6 +116,7 @@ class Store:
         self._database = database
         self.policies = Policies(database)
         self.measures = Measures(database)
+        self.asks = Asks(database)
 
     async def create(self, new: NewRun, examples: Sequence[Example]) -> StoredRun:
         """A queued run with its examples, in one transaction."""

@@ -13,7 +13,7 @@ from clef.runs.database import Database
 from clef.runs.queue import RunQueue
 from clef.runs.store import Store
 from clef.settings import Settings
-from clef.web import api, dropin, engine_api, errors, measures_api, runs_api
+from clef.web import api, asks_api, dropin, engine_api, errors, measures_api, runs_api
 from clef.web.assets import Assets
 from clef.web.pages import pages
 from clef.web.security import Guard
@@ -61,6 +61,7 @@ def create_app(settings: Settings, engine: OwnedEngine | None = None, store: Sto
     app.include_router(dropin.router)  # first: each router before it costs every decision a look at its routes
     app.include_router(api.router)
     app.include_router(runs_api.router)
+    app.include_router(asks_api.router)
     app.include_router(measures_api.router)
     app.include_router(engine_api.router)
     app.include_router(pages())

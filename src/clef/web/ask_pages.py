@@ -17,6 +17,7 @@ from clef.errors import ClefError, InputError
 from clef.web.advice import advice
 from clef.web.drafts import as_draft, as_json, how_asked, json_problem, read_draft
 from clef.web.errors import Json
+from clef.web.history_pages import keep_ask
 from clef.web.interference import ask as ask_in
 from clef.web.leaving import GONE, while_connected
 from clef.web.render import fragment, page, problems
@@ -40,13 +41,14 @@ def ask_pages() -> APIRouter:
         """The answers to a draft, as a fragment; an error is a fragment as well, with the error's own status."""
         try:
             text = await _text(request)
-            work = ask_in(read_draft(text), request.app.state.engine, how_asked(text))
-            reply = await while_connected(request, work)
+            asked = read_draft(text)
+            reply = await while_connected(request, ask_in(asked, request.app.state.engine, how_asked(text)))
         except ClefError as error:
             return problems(request, error)
         if reply is None:
             return Response(status_code=GONE)
-        return fragment(request, "answers.html", reply=reply)
+        kept = await keep_ask(request, text, asked, reply)
+        return fragment(request, "answers.html", reply=reply, kept=kept, at=None)
 
     @router.post("/ask/json")
     async def check_json(request: Request) -> Response:

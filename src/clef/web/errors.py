@@ -1,5 +1,6 @@
 """Turns every error into the one JSON body that all endpoints answer with: `{"error": {code, message, hint, …}}`."""
 
+import json
 import logging
 from collections.abc import Mapping
 from typing import Any
@@ -23,7 +24,10 @@ class Json(Response):
 
     def render(self, content: Any) -> bytes:
         """Bytes of the content."""
-        return orjson.dumps(content)
+        try:
+            return orjson.dumps(content)
+        except TypeError:  # half a character, which only an escape can carry
+            return json.dumps(content, allow_nan=False).encode()
 
 
 class HttpError(ClefError):

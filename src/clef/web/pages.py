@@ -7,6 +7,7 @@ from starlette.responses import Response
 from clef.web.ask_pages import ask_pages
 from clef.web.chart_pages import chart_pages
 from clef.web.engine_pages import engine_pages
+from clef.web.history_pages import history_pages
 from clef.web.render import fragment
 from clef.web.run_pages import run_pages
 
@@ -15,6 +16,7 @@ def pages() -> APIRouter:
     """Every page, as a router; handlers reach the engine, the settings and the store through `app.state`."""
     router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
     router.include_router(ask_pages())
+    router.include_router(history_pages())
     router.include_router(run_pages())
     router.include_router(chart_pages())
     router.include_router(engine_pages())

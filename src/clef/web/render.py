@@ -23,9 +23,13 @@ async def page(request: Request, name: str, status: int = 200, **context: Any) -
 
 def fragment(request: Request, name: str, status: int = 200, **context: Any) -> Response:
     """A part of a page."""
-    text = _templates().get_template(name).render(context)
-    response = HTMLResponse(text.encode("utf-8", "replace"), status, {"cache-control": "no-cache"})
+    response = HTMLResponse(render(name, **context), status, {"cache-control": "no-cache"})
     return compress(response, request.headers)
+
+
+def render(name: str, **context: Any) -> str:
+    """A template filled in; half a character, which no page can carry, becomes a question mark."""
+    return _templates().get_template(name).render(context).encode("utf-8", "replace").decode()
 
 
 def problems(request: Request, error: ClefError) -> Response:

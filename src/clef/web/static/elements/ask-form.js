@@ -22,13 +22,16 @@ class AskForm extends HTMLElement {
     this.stopButton = this.querySelector('[data-action="stop"]');
     this.answers = document.getElementById("answers");
     this.examples = JSON.parse(document.getElementById("example-drafts").textContent);
+    this.nothing = [...this.answers.children];
+    const { shown, ...draft } = remembered() ?? this.examples[0];
     try {
-      this.draft = remembered() ?? this.examples[0];
+      this.draft = draft;
     } catch {
       this.draft = this.examples[0]; // remembered by another version of clef
     }
     this.listen();
     this.takeLink();
+    this.follow(shown);
   }
 
   listen() {
@@ -43,6 +46,8 @@ class AskForm extends HTMLElement {
     document.addEventListener("keydown", (event) => this.pressed(event));
     addEventListener("pagehide", () => this.remember());
     addEventListener("hashchange", () => this.takeLink());
+    addEventListener("popstate", () => this.follow());
+    document.addEventListener("ask-open", ({ detail }) => this.open(detail, { push: true }));
     this.form.addEventListener("htmx:before:request", (event) => this.send(event));
     this.form.addEventListener("htmx:after:swap", (event) => this.answered(event));
     this.form.addEventListener("htmx:finally:request", (event) => event.target === this.form && this.rest());
@@ -130,6 +135,40 @@ class AskForm extends HTMLElement {
     }
   }
 
+  // The address names the ask whose answers are shown. `edited` is the one that the draft of this tab was made from: a
+  // draft that was changed since then stays, beside the answers to what it was.
+  follow(edited = undefined) {
+    const id = new URLSearchParams(location.search).get("ask");
+    if (id === (this.shown ?? null)) return;
+    if (id) this.open(id, { keepDraft: id === edited });
+    else this.show(undefined, this.nothing);
+  }
+
+  async open(id, { push = false, keepDraft = false } = {}) {
+    try {
+      const response = await fetch(`/ask/kept/${encodeURIComponent(id)}`);
+      if (response.status === 404) return this.offerUndo("This ask is not kept any more.", false);
+      const { draft, answers } = await response.json();
+      if (push) history.pushState({}, "", `/?ask=${id}`);
+      const mine = this.draft;
+      this.draft = draft;
+      this.asked = JSON.stringify(this.draft);
+      this.show(id, document.createRange().createContextualFragment(answers).childNodes);
+      if (keepDraft) this.draft = mine;
+      else if (push) document.getElementById("answers-heading").focus();
+      this.edited();
+    } catch {
+      this.unreachable({ target: this.form });
+    }
+  }
+
+  show(id, nodes) {
+    this.shown = id;
+    if (!id) this.asked = undefined;
+    this.answers.replaceChildren(...nodes);
+    this.answers.classList.toggle("stale", this.asked !== undefined && this.asked !== JSON.stringify(this.draft));
+  }
+
   get as() {
     return this.form.elements.as.value;
   }
@@ -174,8 +213,9 @@ class AskForm extends HTMLElement {
     this.state.focus();
   }
 
-  offerUndo(words) {
+  offerUndo(words, canUndo = true) {
     this.undoLine.querySelector("span").textContent = words;
+    this.undoLine.querySelector("button").hidden = !canUndo;
     this.undoLine.hidden = false;
   }
 
@@ -228,10 +268,13 @@ class AskForm extends HTMLElement {
   }
 
   remember() {
-    try {
-      localStorage.setItem(KEY, JSON.stringify(this.draft));
-    } catch {
-      // Too large, or storage is off: the draft lasts as long as the page.
+    const text = JSON.stringify({ ...this.draft, shown: this.shown });
+    for (const storage of ["sessionStorage", "localStorage"]) {
+      try {
+        window[storage].setItem(KEY, text);
+      } catch {
+        // Too large, or storage is off: the draft lasts as long as the page.
+      }
     }
   }
 
@@ -280,6 +323,18 @@ class AskForm extends HTMLElement {
     this.answers.classList.toggle("stale", this.asked !== JSON.stringify(this.draft));
     this.undoLine.hidden = true;
     this.showEachProblem();
+    this.address();
+  }
+
+  // Answers that are kept have an address: a reload and Back show them again.
+  address() {
+    const heading = document.getElementById("answers-heading");
+    if (heading?.closest(".problems")) return;
+    const id = heading?.dataset.ask;
+    if (id && id !== this.shown) history.pushState({}, "", `/?ask=${id}`);
+    else if (!id && location.search) history.replaceState({}, "", "/");
+    this.shown = id;
+    this.remember();
   }
 
   // Each line of advice under its question; a question that is as it was keeps the line it has.
@@ -311,9 +366,10 @@ function isDraft(draft) {
   return typeof draft?.json === "string" || (typeof draft?.state === "string" && Array.isArray(draft.questions));
 }
 
+// The draft of this tab; in a new tab, the one that was last worked on.
 function remembered() {
   try {
-    const draft = JSON.parse(localStorage.getItem(KEY));
+    const draft = JSON.parse(sessionStorage.getItem(KEY) ?? localStorage.getItem(KEY));
     return isDraft(draft) ? draft : null;
   } catch {
     return null;
