@@ -37,6 +37,12 @@ class Run:
     """One an example, in the table's order."""
     summary: Summary
 
+    @classmethod
+    def of(cls, outcomes: Iterable[Outcome]) -> "Run":
+        """The run of these outcomes, measured."""
+        held = tuple(outcomes)
+        return cls(held, summarise(held))
+
     @property
     def rows(self) -> "pandas.DataFrame":
         """The outcomes as a frame: the columns of the CSV export, numbers as numbers."""

@@ -1,26 +1,22 @@
 """Turns a table file into what clef understands of it, or every problem with it; asks no model."""
 
-import json
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-SHOWN = 20
-"""Problems and rows that are shown; `--json` has all of them."""
-
-Columns = Annotated[list[str] | None, typer.Option("--column", help="role:header, where the guess is wrong.")]
+from clef.cli.options import AsJson, Columns, Encoding, Questions, Separator, Sheet, mapping
+from clef.cli.terminal import BAD_INPUT, SHOWN, say, say_json
 
 
 def check(
     file: Annotated[Path, typer.Argument(help="CSV, TSV, JSONL, JSON, XLSX, ODS or Parquet.")],
-    encoding: Annotated[str | None, typer.Option(help="Character encoding, where the guess is wrong.")] = None,
-    separator: Annotated[str | None, typer.Option(help="Column separator, where the guess is wrong.")] = None,
-    sheet: Annotated[str | None, typer.Option(help="Sheet of a workbook; the first one by default.")] = None,
+    encoding: Encoding = None,
+    separator: Separator = None,
+    sheet: Sheet = None,
     column: Columns = None,
-    questions: Annotated[Path | None, typer.Option(help="JSON of typed questions, for a table of labels only.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="The preview of the API, whole.")] = False,
+    questions: Questions = None,
+    as_json: AsJson = False,
 ) -> None:
     """Show what a table holds and everything that is wrong with it. Exits with 2 where something is."""
     from clef.tables import ReadOptions, read, read_question_set
@@ -29,16 +25,16 @@ def check(
         encoding=encoding,
         separator=separator,
         sheet=sheet,
-        mapping=dict(item.partition(":")[::2] for item in column or ()),
+        mapping=mapping(column),
         questions=read_question_set(questions) if questions else None,
     )
     preview = read(file, options).preview()
     if as_json:
-        typer.echo(json.dumps(preview, ensure_ascii=False))
+        say_json(preview)
     else:
         _print(file, preview)
     if preview["problems"]:
-        sys.exit(2)
+        raise typer.Exit(BAD_INPUT)
 
 
 def _print(file: Path, preview: dict[str, Any]) -> None:
@@ -47,19 +43,19 @@ def _print(file: Path, preview: dict[str, Any]) -> None:
     counts = (
         f"{facts['used']} of {facts['read']} rows, {facts['questions']} questions, {facts['unlabelled']} unlabelled"
     )
-    typer.echo(f"{file.name}: {' · '.join(str(part) for part in read_as if part)} · {counts}")
+    say(f"{file.name}: {' · '.join(str(part) for part in read_as if part)} · {counts}")
     roles = ", ".join(f"{role} = {header!r}" for role, header in facts["roles"].items())
-    typer.echo(f"columns: {roles}")
+    say(f"columns: {roles}")
     for example in preview["examples"][:3]:
         options = " | ".join(example["options"])
-        typer.echo(f"  row {example['row']}: {example['question']} → {example['label']}   ({options[:80]})")
+        say(f"  row {example['row']}: {example['question']} → {example['label']}   ({options[:80]})")
     for kind, colour in (("warnings", "yellow"), ("problems", "red")):
         found = preview[kind]
         for problem in found[:SHOWN]:
             place = f"row {problem['row']}: " if problem["row"] else ""
             hint = f" ({problem['hint']})" if problem["hint"] else ""
-            typer.secho(f"{kind[:-1]}: {place}{problem['message']}{hint}", fg=colour)
+            say(f"{kind[:-1]}: {place}{problem['message']}{hint}", colour)
         if len(found) > SHOWN:
-            typer.echo(f"… and {len(found) - SHOWN} more {kind}; --json has all of them")
+            say(f"… and {len(found) - SHOWN} more {kind}; --json has all of them")
     if not preview["problems"]:
-        typer.secho("ready to evaluate", fg="green")
+        say("ready to evaluate", "green")

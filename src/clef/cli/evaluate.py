@@ -1,93 +1,154 @@
 """Turns a labelled table into its accuracy in the terminal, and into files; exits with 1 where a bar is missed."""
 
-import json
-import sys
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from clef.cli.check import Columns
-from clef.decisions.examples import Shape
+from clef.cli.options import (
+    AsJson,
+    Columns,
+    Encoding,
+    Engine,
+    Joint,
+    Model,
+    Questions,
+    Separator,
+    Sheet,
+    SkipBadRows,
+    Upstream,
+    mapping,
+)
+from clef.cli.terminal import MISSED, say, say_json
 
-BAR = 24
-"""Characters of a bar that stands for 100 %."""
+if TYPE_CHECKING:
+    from clef.cli.service import EngineOptions, TableSource
+    from clef.decisions.examples import Outcome
+    from clef.statistics.compare import Comparison
+
+RESULTS = (".csv", ".jsonl", ".parquet")
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """What a run must reach."""
+
+    min_accuracy: float | None
+    max_ece: float | None
+
+    def missed(self, summary: dict[str, Any], comparison: "Comparison | None") -> list[str]:
+        """One sentence for each that it does not."""
+        said = []
+        accuracy, error = summary["accuracy"], summary["calibration_error"]
+        if self.min_accuracy is not None and (accuracy is None or accuracy < self.min_accuracy):
+            shown = "no labelled row was answered" if accuracy is None else f"the accuracy is {accuracy:.1%}"
+            said.append(f"{shown}, below the {self.min_accuracy:.1%} that was asked for")
+        if self.max_ece is not None and (error is None or error["value"] > self.max_ece):
+            shown = (
+                "no labelled row was answered" if error is None else f"the calibration error is {error['value']:.3f}"
+            )
+            floor = "" if error is None else f"; chance alone shows {error['noise_floor']:.3f} on so many rows"
+            said.append(f"{shown}, above the {self.max_ece:.3f} that was asked for{floor}")
+        if comparison is not None and is_worse(comparison):
+            said.append(f"worse than the baseline: {comparison.verdict}")
+        return said
 
 
 def evaluate(
     file: Annotated[Path, typer.Argument(help="The labelled table.")],
-    engine: Annotated[str | None, typer.Option(help="auto, builtin, llama or upstream.")] = None,
-    upstream: Annotated[str | None, typer.Option(help="Root address of a System One server.")] = None,
-    model: Annotated[str | None, typer.Option(help="Decision model (.gguf) to run on llama.cpp.")] = None,
-    encoding: Annotated[str | None, typer.Option(help="Character encoding, where the guess is wrong.")] = None,
+    engine: Engine = None,
+    upstream: Upstream = None,
+    model: Model = None,
+    encoding: Encoding = None,
+    separator: Separator = None,
+    sheet: Sheet = None,
     column: Columns = None,
-    questions: Annotated[Path | None, typer.Option(help="JSON of typed questions, for a table of labels only.")] = None,
-    joint: Annotated[bool, typer.Option("--joint", help="Ask the questions of a state together.")] = False,
-    skip_bad_rows: Annotated[bool, typer.Option("--skip-bad-rows", help="Run the rows that are good.")] = False,
+    questions: Questions = None,
+    joint: Joint = False,
+    skip_bad_rows: SkipBadRows = False,
     out: Annotated[Path | None, typer.Option(help="Results: .csv, .jsonl or .parquet.")] = None,
     html: Annotated[Path | None, typer.Option(help="A report: one self-contained page.")] = None,
     redact: Annotated[bool, typer.Option("--redact", help="Leave the states out of the report.")] = False,
     min_accuracy: Annotated[
         float | None, typer.Option(help="Exit with 1 below this share right.", min=0, max=1)
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="The summary as JSON.")] = False,
+    max_ece: Annotated[
+        float | None, typer.Option(help="Exit with 1 above this calibration error.", min=0, max=1)
+    ] = None,
+    baseline: Annotated[
+        str | None, typer.Option(help="Id of a run, or a file of results; exit with 1 where this run is worse.")
+    ] = None,
+    note: Annotated[str, typer.Option(help="A note on the run, for the list of runs.")] = "",
+    as_json: AsJson = False,
 ) -> None:
-    """Measure a labelled table: how many are right, with intervals, beside the baselines."""
-    from clef.session import Session
-    from clef.tables import read_question_set
+    """Measure a labelled table: how many are right, with intervals, beside the baselines.
 
-    reading: dict[str, Any] = {
-        "encoding": encoding,
-        "mapping": dict(item.partition(":")[::2] for item in column or ()),
-        "questions": read_question_set(questions) if questions else None,
-    }
-    with Session(engine=engine, upstream=upstream, model=model) as session:
-        facts = session.facts
-        shape: Shape = "joint" if joint else "isolated"
-        run = session.evaluate(file, skip_bad_rows=skip_bad_rows, shape=shape, **reading)
-    summary = run.summary.to_dict()
-    if out:
-        run.write(out)
-    if html:
-        html.write_text(run.to_html(file.name, redact=redact), encoding="utf-8")
-    if as_json:
-        typer.echo(json.dumps(summary, ensure_ascii=False))
-    else:
-        typer.echo(f"{file.name} · {facts.model} · {'together' if joint else 'each question alone'}")
-        print_summary(summary)
-    if min_accuracy is not None and (summary["accuracy"] is None or float(str(summary["accuracy"])) < min_accuracy):
-        typer.secho(f"below {min_accuracy:.1%}", fg="red", err=True)
-        sys.exit(1)
+    The run is kept: `clef runs` and the page show it.
+    """
+    from clef.cli.measured import check_ending, measured, print_summary, write
+    from clef.cli.service import EngineOptions, TableSource
 
-
-def print_summary(summary: dict[str, Any]) -> None:
-    """Write a summary as text."""
-    typer.secho(_rate(summary), bold=True)
-    rest = {"failed": summary["failed"], "unlabelled": summary["unlabelled"], "ties": summary["ties"]}
-    said = ", ".join(f"{count} {name}" for name, count in rest.items() if count)
-    if said:
-        typer.echo(f"  besides: {said}")
-    typer.echo("\nby top probability")
-    for band in summary["bands"]:
-        if band["count"]:
-            typer.echo(f"  {band['from']:.2f}-{band['to']:.2f}  {_bar(band['accuracy'])} {_rate(band)}")
-    typer.echo("\nby question")
-    for question in summary["questions"]:
-        typer.echo(f"  {question['question']}")
-        typer.echo(f"    {_bar(question['accuracy'] or 0)} {_rate(question)}")
-        if question["majority"] is not None:
-            always = f"always {question['majority']!r}: {question['majority_accuracy']:.1%}"
-            typer.echo(f"    {always} · chance: {question['chance_accuracy']:.1%}")
-
-
-def _rate(rate: dict[str, Any]) -> str:
-    if rate["accuracy"] is None:
-        return "no labelled row was answered"
-    return (
-        f"{rate['accuracy']:.1%} right ({rate['low']:.1%} to {rate['high']:.1%}), {rate['correct']} of {rate['count']}"
+    check_ending(out, RESULTS)
+    check_ending(html, (".html", ".htm"))
+    table = TableSource(
+        file,
+        encoding,
+        separator,
+        sheet,
+        mapping(column),
+        questions,
+        skip_bad_rows,
+        "joint" if joint else "isolated",
+        note,
     )
+    run, outcomes, before = asyncio.run(_measure(table, EngineOptions(engine, upstream, model), baseline))
+    summary = measured(outcomes)
+    for path in filter(None, (out, html)):
+        write(outcomes, path, file.name, redact=redact)
+    comparison = _against(before, outcomes, baseline or "", file.name) if before is not None else None
+    missed = Bars(min_accuracy, max_ece).missed(summary, comparison)
+    if as_json:
+        compared = comparison and comparison.to_dict()
+        say_json(
+            {"run": run["id"], "model": run["engine"]["model"]} | summary | {"baseline": compared, "missed": missed}
+        )
+    else:
+        shape = "the questions of a state together" if joint else "each question alone"
+        say(f"{file.name} · {run['engine']['model']} · {shape} · run {run['id']}")
+        print_summary(summary)
+        if comparison is not None:
+            say(f"\n{comparison.verdict}\n  {comparison.pairs.note}")
+        for sentence in missed:
+            say(sentence, "red", err=True)
+    if missed:
+        raise typer.Exit(MISSED)
 
 
-def _bar(share: float) -> str:
-    full = round(share * BAR)
-    return "█" * full + "·" * (BAR - full)
+def is_worse(comparison: "Comparison") -> bool:
+    """Whether the second run is worse than the first by more than chance."""
+    change = comparison.accuracy_change.value
+    return comparison.decisive and change is not None and change < 0
+
+
+async def _measure(
+    table: "TableSource", options: "EngineOptions", baseline: str | None
+) -> tuple[dict[str, Any], "list[Outcome]", "list[Outcome] | None"]:
+    """The run of a table, its outcomes, and those of the baseline, which is looked for before anything is asked."""
+    from clef.cli.compare import outcomes_of
+    from clef.cli.following import follow
+    from clef.cli.service import service
+
+    async with service("writing", options) as at:
+        before = await outcomes_of(at, baseline) if baseline else None
+        made = await at.submit(table)
+        await follow(at, made.id)
+        return await at.run(made.id), await at.outcomes(made.id), before
+
+
+def _against(before: "Sequence[Outcome]", now: "Sequence[Outcome]", baseline: str, name: str) -> "Comparison":
+    from clef.statistics.compare import compare
+
+    return compare(before, now, names=(f"the baseline {Path(baseline).name}", name))

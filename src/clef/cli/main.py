@@ -1,32 +1,87 @@
-"""Turns a command line into a command: parses, calls, renders; `clef` alone serves the page."""
+"""Turns a command line into a command: parses, calls, renders; `clef` alone serves the page.
+
+Each command is imported when it is called, so that `clef --help` and short commands start at once.
+"""
 
 import sys
-from typing import Annotated
+from importlib import import_module
+from typing import Annotated, Any, NamedTuple
 
 import typer
+from typer._click.exceptions import ClickException
+from typer.core import TyperCommand, TyperGroup
 
 from clef import __version__
-from clef.cli import check as checking
-from clef.cli import doctor as examining
-from clef.cli import evaluate as evaluating
-from clef.cli import models, runs
-from clef.cli import serve as serving
-from clef.cli.check import SHOWN
-from clef.errors import ClefError, EngineError, InputError
+from clef.cli.terminal import INTERRUPTED, show_error
+from clef.errors import ClefError, InputError
 
+
+class Entry(NamedTuple):
+    """Where a command is, and its line in the list."""
+
+    module: str
+    name: str
+    about: str
+    """First sentence of the command's own help; a test holds the two together."""
+
+
+COMMANDS = {
+    "serve": Entry("clef.cli.serve", "serve", "Serve the page and the API until Ctrl+C."),
+    "check": Entry("clef.cli.check", "check", "Show what a table holds and everything that is wrong with it."),
+    "eval": Entry("clef.cli.evaluate", "evaluate", "Measure a labelled table: how many are right, with intervals."),
+    "compare": Entry("clef.cli.compare", "compare", "Compare two runs on the rows that both have."),
+    "runs": Entry("clef.cli.runs", "app", "The runs that are kept: look at them, go on with them, move them."),
+    "models": Entry("clef.cli.models", "app", "Decision models for llama.cpp: which there are, which fit here."),
+    "doctor": Entry("clef.cli.doctor", "doctor", "Look at this machine, its drivers and its llama.cpp."),
+}
+
+
+class Lazy(TyperCommand):
+    """A command by its name and its line; what it is called with makes it the real one."""
+
+    def __init__(self, name: str, entry: Entry) -> None:
+        super().__init__(name, help=entry.about, short_help=entry.about)
+        self._entry = entry
+
+    def real(self) -> Any:
+        """The command itself."""
+        found = getattr(import_module(self._entry.module), self._entry.name)
+        if not isinstance(found, typer.Typer):
+            group = typer.Typer(rich_markup_mode=None, context_settings=CONTEXT, add_completion=False)
+            group.command(self.name)(found)
+            found = group
+        command = typer.main.get_command(found)
+        command.name = self.name
+        return command
+
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
+        """The context of the real command, which is the one that runs then."""
+        return self.real().make_context(*arguments, **options)
+
+
+class LazyGroup(TyperGroup):
+    """The commands of COMMANDS, none of them imported."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Their names, in the order of the table."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """One of them, or None."""
+        return Lazy(cmd_name, COMMANDS[cmd_name]) if cmd_name in COMMANDS else None
+
+
+CONTEXT = {"help_option_names": ["-h", "--help"]}
 app = typer.Typer(
     name="clef",
+    cls=LazyGroup,
     help="Put a decision model to work on your own machine: ask, measure, trust, serve.",
     no_args_is_help=False,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    rich_markup_mode=None,
+    add_completion=False,
+    context_settings=CONTEXT,
 )
-app.command("serve")(serving.serve)
-app.command("check")(checking.check)
-app.command("eval")(evaluating.evaluate)
-app.add_typer(runs.app, name="runs")
-app.add_typer(models.app, name="models")
-app.command("doctor")(examining.doctor)
 
 
 def _version(wanted: bool) -> None:
@@ -43,22 +98,31 @@ def _root(
     ] = False,
 ) -> None:
     if context.invoked_subcommand is None:
-        serving.serve()
+        from clef.cli.serve import serve
+
+        serve()
 
 
 def main() -> None:
-    """Run the command line. What a person can fix is shown without a traceback and exits with 2; an engine that does
-    not answer, with 3.
-    """
+    """Run the command line; see `clef.cli.terminal` for the exit codes."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command; its exit code. What a person can fix is shown without a traceback, the rest with it."""
+    as_json = "--json" in arguments
     try:
-        app()
+        ended = app(args=arguments, standalone_mode=False, prog_name="clef")
+        sys.stdout.flush()
     except ClefError as error:
-        typer.secho(f"clef: {error.message}", fg="red", err=True)
-        problems = error.problems if isinstance(error, InputError) and len(error.problems) > 1 else ()
-        for problem in problems[:SHOWN]:
-            typer.echo(f"      {problem}", err=True)
-        if len(problems) > SHOWN:
-            typer.echo(f"      … and {len(problems) - SHOWN} more; `clef check --json` lists all", err=True)
-        if error.hint and not problems:
-            typer.echo(f"      {error.hint}", err=True)
-        sys.exit(3 if isinstance(error, EngineError) else 2)
+        return show_error(error, as_json=as_json)
+    except ClickException as error:
+        context = getattr(error, "ctx", None)
+        hint = f"see `{context.command_path if context else 'clef'} --help`"
+        return show_error(InputError(error.format_message(), hint=hint), as_json=as_json)
+    except (typer.Abort, KeyboardInterrupt):
+        return INTERRUPTED
+    except BrokenPipeError:  # whoever read the output has enough
+        sys.stdout = None
+        return 0
+    return ended if isinstance(ended, int) else 0

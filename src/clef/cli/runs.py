@@ -1,153 +1,198 @@
 """Turns the runs that are kept into lists, files and further work, with or without a clef that is running."""
 
 import asyncio
-import json
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
-from clef.settings import load_settings
+from clef.cli.options import AsJson, Engine, Model, Upstream
+from clef.cli.terminal import paint, say, say_json
 
 app = typer.Typer(
-    help="The runs that are kept: list, show, resume, retry, export, import, delete.", no_args_is_help=True
+    help="The runs that are kept: look at them, go on with them, move them.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 RunId = Annotated[str, typer.Argument(help="Id of the run, as `clef runs list` shows it.")]
-AsJson = Annotated[bool, typer.Option("--json", help="JSON instead of text.")]
-Engine = Annotated[str | None, typer.Option(help="auto, builtin, llama or upstream.")]
-
-
-@asynccontextmanager
-async def _store(*, alone: bool) -> AsyncGenerator[Any, None]:
-    from clef.runs.database import Database
-    from clef.runs.store import Store
-
-    store = Store(Database(load_settings().data_dir / "clef.db", alone=alone))
-    try:
-        yield store
-    finally:
-        await store.close()
+Show = Literal["all", "right", "wrong", "failed", "ties", "unlabelled"]
+STATES = {"finished": "green", "failed": "red", "stopped": "yellow", "paused": "yellow"}
 
 
 @app.command("list")
-def list_runs(search: str = "", limit: int = 50, as_json: AsJson = False) -> None:
+def list_runs(
+    search: Annotated[str, typer.Option(help="Part of a name or a note.")] = "",
+    limit: Annotated[int, typer.Option(min=1, max=500, help="So many at most.")] = 50,
+    as_json: AsJson = False,
+) -> None:
     """Runs, newest first."""
+    from clef.cli.service import service
 
-    async def work() -> None:
-        async with _store(alone=False) as store:
-            found = await store.runs(search=search, limit=limit)
-        if as_json:
-            typer.echo(json.dumps([run.to_dict() for run in found], default=str))
-            return
-        for run in found:
-            when = run.created.strftime("%Y-%m-%d %H:%M")
-            typer.echo(
-                f"{run.id}  {when}  {run.state:<8}  {run.done} of {run.rows}  {run.name}  {run.engine.model or ''}"
-            )
+    async def work() -> list[dict[str, Any]]:
+        async with service("reading") as at:
+            return await at.runs(search, limit)
 
-    asyncio.run(work())
+    found = asyncio.run(work())
+    if as_json:
+        say_json(found)
+        return
+    for run in found:
+        when = str(run["created"])[:16].replace("T", " ")
+        state = paint(f"{run['state']:<8}", *filter(None, [STATES.get(run["state"])]))
+        model = run["engine"]["model"] or ""
+        say(f"{run['id']}  {when}  {state}  {run['done']} of {run['rows']}  {run['name']}  {model}")
 
 
 @app.command()
 def show(run_id: RunId, as_json: AsJson = False) -> None:
     """What a run measured."""
-    from clef.cli.evaluate import print_summary
-    from clef.statistics.summary import summarise
+    from clef.cli.measured import measured, print_summary
 
-    async def work() -> tuple[Any, Any]:
-        async with _store(alone=False) as store:
-            return await store.get(run_id), await store.outcomes(run_id)
-
-    run, outcomes = asyncio.run(work())
-    summary = summarise(outcomes).to_dict()
+    run, outcomes = asyncio.run(_fetch(run_id))
+    summary = measured(outcomes)
     if as_json:
-        typer.echo(json.dumps(run.to_dict() | {"summary": summary}, default=str))
+        say_json(run | {"summary": summary})
         return
-    typer.echo(f"{run.name} · {run.engine.model or ''} · {run.state}{f': {run.reason}' if run.reason else ''}")
+    why = f": {run['reason']}" if run["reason"] else ""
+    say(f"{run['name']} · {run['engine']['model'] or ''} · {run['state']}{why}")
     print_summary(summary)
 
 
 @app.command()
-def export(
-    run_id: RunId, file: Annotated[Path, typer.Argument(help=".csv, .jsonl, .parquet, or .clef to move it.")]
+def rows(
+    run_id: RunId,
+    show: Annotated[Show, typer.Option(help="Which rows.")] = "all",
+    question: Annotated[str | None, typer.Option(help="Only rows of this question.")] = None,
+    text: Annotated[str, typer.Option(help="Part of the state, the label or the prediction.")] = "",
+    sort: Annotated[
+        Literal["rank", "row", "probability", "margin", "elapsed"], typer.Option(help="What they are ordered by.")
+    ] = "rank",
+    ascending: Annotated[bool, typer.Option("--ascending", help="Lowest first.")] = False,
+    limit: Annotated[int, typer.Option(min=1, max=500, help="So many at most.")] = 20,
+    offset: Annotated[int, typer.Option(min=0, help="Leave out so many.")] = 0,
+    as_json: AsJson = False,
 ) -> None:
-    """Write a run to a file: its rows, or the whole run for another clef."""
-    from clef.session import Run
-    from clef.statistics.summary import summarise
+    """The rows of a run, the surest first."""
+    from clef.cli.service import service
 
-    async def work() -> None:
-        async with _store(alone=False) as store:
-            if file.suffix == ".clef":
-                await store.export(run_id, file)
-                return
-            await store.get(run_id)
-            outcomes = tuple(await store.outcomes(run_id))
-        Run(outcomes, summarise(outcomes)).write(file)
+    chosen: dict[str, Any] = {"show": show, "text": text, "sort": sort, "descending": not ascending}
+    chosen |= {"limit": limit, "offset": offset} | ({"question": question} if question is not None else {})
 
-    asyncio.run(work())
-    typer.echo(f"wrote {file}")
+    async def work() -> dict[str, Any]:
+        async with service("reading") as at:
+            return await at.rows(run_id, chosen)
+
+    page = asyncio.run(work())
+    if as_json:
+        say_json(page)
+        return
+    for row in page["rows"]:
+        say(_row(row))
+    if page["total"] > offset + len(page["rows"]):
+        say(f"{offset + 1} to {offset + len(page['rows'])} of {page['total']} rows; --offset and --limit show others")
+
+
+def _row(row: dict[str, Any]) -> str:
+    """One row on one line: whether it is right, the answer, and the beginning of its state."""
+    said = f"{row['prediction']} {row['probability']:.2f}" if row["prediction"] is not None else row["error"]["message"]
+    mark = {True: paint("✓", "green"), False: paint("✗", "red"), None: " "}[row["correct"]]
+    label = f" (label {row['answer']})" if row["correct"] is False else ""
+    state = " ".join(str(row["context"]).split())[:60]
+    return f"{mark} row {row['row']}  {row['question'][:30]}: {said}{label}  {paint(state, 'dim')}"
+
+
+@app.command()
+def export(
+    run_id: RunId,
+    file: Annotated[Path, typer.Argument(help=".csv, .jsonl, .parquet or .html; or .clef, to move the whole run.")],
+    redact: Annotated[bool, typer.Option("--redact", help="Leave the states out of an .html report.")] = False,
+) -> None:
+    """Write a run to a file: its rows, a report, or the whole run for another clef."""
+    from clef.cli.measured import write
+    from clef.cli.service import service
+
+    async def whole() -> None:
+        async with service("reading") as at:
+            await at.export(run_id, file)
+
+    if file.suffix == ".clef":
+        asyncio.run(whole())
+    else:
+        run, outcomes = asyncio.run(_fetch(run_id))
+        write(outcomes, file, run["name"], redact=redact)
+    say(f"wrote {file}", err=True)
 
 
 @app.command("import")
-def import_run(file: Annotated[Path, typer.Argument(help="A file that `clef runs export … .clef` wrote.")]) -> None:
-    """Take in the run of a file."""
+def import_run(
+    file: Annotated[Path, typer.Argument(help="A file that `clef runs export … .clef` wrote.")], as_json: AsJson = False
+) -> None:
+    """Take in the run of a file, and say its id."""
+    from clef.cli.service import service
 
     async def work() -> str:
-        async with _store(alone=True) as store:
-            return str((await store.take_in(file)).id)
+        async with service("writing") as at:
+            return await at.take_in(file)
 
-    typer.echo(asyncio.run(work()))
+    taken = asyncio.run(work())
+    if as_json:
+        say_json({"id": taken})
+    else:
+        say(taken)
 
 
 @app.command()
 def delete(run_id: RunId) -> None:
     """Put a run away; for a day the page or the API can bring it back."""
+    from clef.cli.service import service
 
     async def work() -> None:
-        async with _store(alone=True) as store:
-            await store.get(run_id)
-            await store.delete(run_id)
+        async with service("writing") as at:
+            await at.delete(run_id)
 
     asyncio.run(work())
 
 
 @app.command()
-def resume(run_id: RunId, engine: Engine = None) -> None:
+def resume(
+    run_id: RunId, engine: Engine = None, upstream: Upstream = None, model: Model = None, as_json: AsJson = False
+) -> None:
     """Go on with the rows of a run that have no outcome."""
-    asyncio.run(_go_on(run_id, engine, retry=False))
+    _go_on(run_id, (engine, upstream, model), retry=False, as_json=as_json)
 
 
 @app.command()
-def retry(run_id: RunId, engine: Engine = None) -> None:
+def retry(
+    run_id: RunId, engine: Engine = None, upstream: Upstream = None, model: Model = None, as_json: AsJson = False
+) -> None:
     """Ask the failed rows of a run again."""
-    asyncio.run(_go_on(run_id, engine, retry=True))
+    _go_on(run_id, (engine, upstream, model), retry=True, as_json=as_json)
 
 
-async def _go_on(run_id: str, engine: str | None, *, retry: bool) -> None:
-    """Work on one run until it ends, telling how far it is on standard error."""
-    from clef.engines.opening import ChosenEngine
-    from clef.runs.queue import RunQueue
+def _go_on(run_id: str, options: tuple[str | None, str | None, str | None], *, retry: bool, as_json: bool) -> None:
+    from clef.cli.following import follow
+    from clef.cli.service import EngineOptions, service
 
-    settings = load_settings(engine=engine)
-    async with _store(alone=True) as store:
-        run = await store.get(run_id)
-        answering = ChosenEngine(settings)
-        answering.start()
-        queue = RunQueue(store, answering, settings.eval_concurrency)
-        try:
-            await queue.start()
-            if retry:
-                await queue.retry(run_id)
-            elif run.state not in ("queued", "running", "paused"):
-                await queue.resume(run_id)
-            async for event in queue.events(run_id):
-                typer.echo(f"\r{event.done} of {event.rows} rows, {event.state}   ", nl=event.ended, err=True)
-        finally:
-            await queue.close()
-            await answering.close()
-    if event.state != "finished":
-        typer.secho(f"{event.state}: {event.reason}", fg="red", err=True)
-        raise typer.Exit(3)
+    async def work() -> dict[str, Any]:
+        async with service("writing", EngineOptions(*options)) as at:
+            await at.go_on(run_id, retry=retry)
+            return await follow(at, run_id)
+
+    end = asyncio.run(work())
+    if as_json:
+        say_json({name: end[name] for name in ("state", "done", "rows", "failed", "cached")})
+    else:
+        say(
+            f"{end['done']} of {end['rows']} rows, {end['state']}" + (f", {end['failed']} failed" * bool(end["failed"]))
+        )
+
+
+async def _fetch(run_id: str) -> tuple[dict[str, Any], list[Any]]:
+    """A run and its outcomes."""
+    from clef.cli.service import service
+
+    async with service("reading") as at:
+        return await at.run(run_id), await at.outcomes(run_id)

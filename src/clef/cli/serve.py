@@ -34,13 +34,22 @@ def run(settings: Settings, listener: socket.socket) -> None:
     """
     import uvicorn
 
+    from clef.running import announced, announcement
     from clef.web.app import create_app, open_store
 
-    app = create_app(settings, store=open_store(settings))
+    class Server(uvicorn.Server):
+        """Tells the programs of this machine where it is, as long as it answers."""
+
+        async def main_loop(self) -> None:
+            with announced(settings.data_dir, running):
+                await super().main_loop()
+
+    running = announcement(*listener.getsockname()[:2])
+    app = create_app(settings, store=open_store(settings), local_token=running.token)
     # With httptools each answer left in more pieces here, and took 1 ms longer (measured on two cores).
     config = uvicorn.Config(app, http="h11", log_level="warning", access_log=False, lifespan="on")
     config.timeout_graceful_shutdown = GRACE_S
-    server = uvicorn.Server(config)
+    server = Server(config)
     app.state.end = lambda: setattr(server, "should_exit", True)
     server.run(sockets=[listener])
     if app.state.lost is not None:

@@ -106,7 +106,7 @@ async def answer(ask: Ask, engine: Engine) -> Answered:
     """What comes back for one request. Raises Unavailable when the engine stays away."""
     started = time.perf_counter()
     try:
-        reply = await _decide(ask.request, engine)
+        reply = await decide(ask.request, engine)
     except Unavailable:
         raise
     except (EngineError, InputError) as error:
@@ -119,8 +119,11 @@ def failure_of(error: ClefError) -> Failure:
     return Failure(error.code, f"{error.message} ({error.hint})" if error.hint else error.message)
 
 
-async def _decide(request: Request, engine: Engine) -> Reply:
-    """Ask until answered; waits as long as the engine says it is coming up, and briefly when it is gone or busy."""
+async def decide(request: Request, engine: Engine) -> Reply:
+    """Ask until answered; waits as long as the engine says it is coming up, and briefly when it is gone or busy.
+
+    Raises EngineError or InputError where it cannot be answered.
+    """
     away = crashes = 0
     while True:
         try:

@@ -99,10 +99,10 @@ class RunQueue:
         self._current: tuple[str, asyncio.Task[None]] | None = None
         self._worker: asyncio.Task[None] | None = None
 
-    async def start(self) -> None:
-        """Take up what an earlier process left, and begin to work."""
+    async def start(self, *, take_up: bool = True) -> None:
+        """Begin to work; with `take_up` on what an earlier process left as well."""
         await self._store.purge()
-        for run in await self._store.live():
+        for run in await self._store.live() if take_up else ():
             await self.enqueue(run.id)
         self._worker = asyncio.create_task(self._work())
 
@@ -141,7 +141,7 @@ class RunQueue:
         if run_id in self._progress:
             await self._move(run_id, "stopped", reason)
 
-    async def resume(self, run_id: str) -> None:
+    async def resume(self, run_id: str, *, patient: bool = True) -> None:
         """Put a stopped or failed run in line again; it asks the rows that have no outcome."""
         run = await self._store.get(run_id)
         if run_id in self._progress:
@@ -150,14 +150,14 @@ class RunQueue:
             raise InputError(
                 f'the run "{run.name}" has an outcome for each of its {run.rows} rows', hint="retry asks failed rows"
             )
-        await self.enqueue(run_id)
+        await self.enqueue(run_id, patient=patient)
 
-    async def retry(self, run_id: str) -> int:
+    async def retry(self, run_id: str, *, patient: bool = True) -> int:
         """Ask the failed rows of a run again; how many there are."""
         if run_id in self._progress:
             raise InputError("the run is under way", hint="wait for its end, or stop it first")
         count = await self._store.forget_failures(run_id)
-        await self.enqueue(run_id)
+        await self.enqueue(run_id, patient=patient)
         return count
 
     @contextmanager

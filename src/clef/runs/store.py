@@ -147,7 +147,7 @@ class Store:
         """The run of this id, deleted or not. Raises NotFound."""
         found = await self._database.read(lambda connection: _runs(connection, "where id = ?", (run_id,)))
         if not found:
-            raise NotFound(f'no run "{run_id}"', hint="GET /api/runs lists the runs there are")
+            raise NotFound(f'no run "{run_id}"', hint="`clef runs list`, or GET /api/runs, lists the runs there are")
         return found[0]
 
     async def runs(self, *, limit: int = 100, offset: int = 0, search: str = "") -> list[StoredRun]:

@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from clef.errors import InputError, Problem
+from clef.errors import InputError, NotFound, Problem
 from clef.runs.database import Database, migrate
 
 TABLES = ("examples", "outcomes")
@@ -45,6 +45,8 @@ async def import_run(database: Database, path: Path) -> str:
 def _opened(path: Path) -> Iterator[sqlite3.Connection]:
     """A foreign file, read only, with nothing of its schema run; refused where it is not one run of ours."""
     hint = "give a file that `clef runs export` or the Export menu wrote"
+    if not path.is_file():
+        raise NotFound(f"no run to take in: no file {path}")
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as source:
             source.row_factory = sqlite3.Row

@@ -24,9 +24,15 @@ def open_store(settings: Settings) -> Store:
     return Store(Database(settings.data_dir / "clef.db"))
 
 
-def create_app(settings: Settings, engine: OwnedEngine | None = None, store: Store | None = None) -> FastAPI:
+def create_app(
+    settings: Settings,
+    engine: OwnedEngine | None = None,
+    store: Store | None = None,
+    *,
+    local_token: str | None = None,
+) -> FastAPI:
     """The application. Without an `engine` or a `store` it opens those the settings lead to when it starts, and closes
-    both when it ends.
+    both when it ends. `local_token` is the access key of this machine's own programs; see `clef.running`.
     """
     answering = engine or ChosenEngine(settings)
 
@@ -55,6 +61,7 @@ def create_app(settings: Settings, engine: OwnedEngine | None = None, store: Sto
     )
     app.state.settings = settings
     app.state.engine = answering
+    app.state.local_token = local_token
     app.state.lost = None
     app.state.end = None
     errors.install(app)

@@ -6,6 +6,7 @@ import orjson
 
 from clef.decisions.examples import Outcome
 from clef.decisions.questions import as_text
+from clef.runs.browse import Row
 from clef.web.predict import ranked
 
 EXCERPT = 300
@@ -54,3 +55,8 @@ def row_line(outcome: Outcome) -> dict[str, Any]:
         if answer.type == "score":
             line |= {"score": answer.score, "level": answer.level}
     return line
+
+
+def row_of(item: Row) -> dict[str, Any]:
+    """A row of a run as JSON, with its place in the run."""
+    return {"position": item.position, "cached": item.cached} | row_line(item.outcome)

@@ -4,13 +4,15 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
-from pathlib import PurePath
+from pathlib import Path, PurePath
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
 import orjson
 from fastapi import APIRouter, Depends, Query, Request
-from fastapi.responses import HTMLResponse, StreamingResponse
+from fastapi.responses import FileResponse, HTMLResponse, StreamingResponse
+from starlette.background import BackgroundTask
 from starlette.responses import Response
 
 from clef.errors import NotFound
@@ -24,7 +26,7 @@ from clef.runs.queue import Event
 from clef.runs.store import NewRun, StoredRun
 from clef.statistics.summary import summarise
 from clef.web.errors import Json
-from clef.web.lines import STREAM_HEADERS, row_line
+from clef.web.lines import STREAM_HEADERS, row_of
 from clef.web.schemas import ErrorResponse
 from clef.web.tables import TABLE_BODY, BadRows, Reading, TableBody, read_table
 
@@ -35,7 +37,9 @@ TYPES = {
     "csv": "text/csv; charset=utf-8",
     "jsonl": "application/x-ndjson",
     "parquet": "application/vnd.apache.parquet",
+    "clef": "application/vnd.sqlite3",
 }
+Format = Literal["csv", "jsonl", "parquet", "clef"]
 
 router = APIRouter(prefix="/api/runs", responses=NOT_FOUND)
 
@@ -98,6 +102,17 @@ async def plan_run(request: Request, body: TableBody, reading: Reading, new: Ann
     return Json({"rows": len(examples), "requests": len(asks), "too_long": sorted(rows, key=lambda row: row["row"])})
 
 
+@router.post("/import", status_code=201)
+async def import_run(request: Request) -> Json:
+    """Take in the run of a file that `GET /api/runs/{id}/export?format=clef` or `clef runs export` wrote."""
+    body = await request.body()
+    with TemporaryDirectory(prefix="clef-") as folder:
+        path = Path(folder, "run.clef")
+        await asyncio.to_thread(path.write_bytes, body)
+        taken = await request.app.state.store.take_in(path)
+    return Json(taken.to_dict(), status_code=201)
+
+
 @router.get("")
 async def runs(
     request: Request,
@@ -124,7 +139,7 @@ async def rows(request: Request, run_id: str, query: Annotated[RowsQuery, Depend
     await store.get(run_id)
     names = RowsQuery.__dataclass_fields__
     page = await store.page(run_id, RowFilter(**{name: getattr(query, name) for name in names}))
-    return Json({"rows": [_row(item) for item in page.rows], "total": page.total, "counts": page.counts})
+    return Json({"rows": [row_of(item) for item in page.rows], "total": page.total, "counts": page.counts})
 
 
 @router.get("/{run_id}/rows/{position}")
@@ -135,7 +150,7 @@ async def row(request: Request, run_id: str, position: int) -> Json:
     found: Row | None = await store.one(run_id, position)
     if found is None:
         raise NotFound(f"no row at place {position} in this run")
-    return Json(_row(found) | {"state": found.outcome.example.state, "extra": dict(found.outcome.example.extra)})
+    return Json(row_of(found) | {"state": found.outcome.example.state, "extra": dict(found.outcome.example.extra)})
 
 
 @router.get("/{run_id}/events", response_class=StreamingResponse)
@@ -195,12 +210,20 @@ async def restore(request: Request, run_id: str) -> Json:
 
 
 @router.get("/{run_id}/export", response_class=StreamingResponse)
-async def export(request: Request, run_id: str, format: Literal["csv", "jsonl", "parquet"] = "csv") -> Response:
-    """The rows of a run in the table's order; the CSV is safe to open in a spreadsheet."""
+async def export(request: Request, run_id: str, format: Format = "csv") -> Response:
+    """The rows of a run in the table's order; the CSV is safe to open in a spreadsheet. `clef` is the whole run, for
+    another clef to take in.
+    """
     found: StoredRun = await request.app.state.store.get(run_id)
-    outcomes = await request.app.state.store.outcomes(run_id)
     name = quote(f"{PurePath(found.name).stem or 'table'}-results.{format}")
     headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{name}"}
+    if format == "clef":
+        folder = TemporaryDirectory(prefix="clef-")
+        path = Path(folder.name, "run.clef")
+        await request.app.state.store.export(run_id, path)
+        gone = BackgroundTask(folder.cleanup)
+        return FileResponse(path, media_type=TYPES[format], headers=headers, background=gone)
+    outcomes = await request.app.state.store.outcomes(run_id)
     if format == "parquet":
         content = await asyncio.to_thread(write_parquet, outcomes)
         return Response(content, media_type=TYPES[format], headers=headers)
@@ -250,7 +273,3 @@ async def _event_lines(source: AsyncGenerator[Event, None]) -> AsyncGenerator[by
         finally:
             following.cancel()
             await asyncio.gather(following, return_exceptions=True)
-
-
-def _row(item: Row) -> dict[str, Any]:
-    return {"position": item.position, "cached": item.cached} | row_line(item.outcome)

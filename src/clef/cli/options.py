@@ -1,0 +1,25 @@
+"""Turns what several commands take into one definition of each option."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+AsJson = Annotated[bool, typer.Option("--json", help="JSON instead of text.")]
+Engine = Annotated[str | None, typer.Option(help="auto, builtin, llama or upstream.")]
+Upstream = Annotated[str | None, typer.Option(help="Root address of a System One server.")]
+Model = Annotated[str | None, typer.Option(help="Decision model (.gguf, or a name of `clef models`) for llama.cpp.")]
+Encoding = Annotated[str | None, typer.Option(help="Character encoding, where the guess is wrong.")]
+Separator = Annotated[str | None, typer.Option(help="Column separator, where the guess is wrong.")]
+Sheet = Annotated[str | None, typer.Option(help="Sheet of a workbook; the first one by default.")]
+Columns = Annotated[list[str] | None, typer.Option("--column", help="role:header, where the guess is wrong.")]
+Questions = Annotated[
+    Path | None, typer.Option(help="File of typed questions (YAML or JSON), for a table of labels only.")
+]
+Joint = Annotated[bool, typer.Option("--joint/--isolated", help="The questions of a state together, or each alone.")]
+SkipBadRows = Annotated[bool, typer.Option("--skip-bad-rows", help="Run the rows that are good.")]
+
+
+def mapping(columns: list[str] | None) -> dict[str, str]:
+    """Role → column header, from `role:header` items."""
+    return dict(item.partition(":")[::2] for item in columns or ())
