@@ -1,6 +1,7 @@
 """Recalibration: curves as scikit-learn fits them, what they may never change, and scores from unseen states."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,7 +16,16 @@ from clef.errors import InputError
 from clef.statistics.calibration import log_losses
 from clef.statistics.columns import as_columns
 from clef.statistics.curves import Beta, Curve, Steps, Temperature, fit_beta, fit_steps, fit_temperature, read_curve
-from clef.statistics.recalibration import METHODS, Recalibrator, fit, recalibrate, recalibrations
+from clef.statistics.intervals import Estimate
+from clef.statistics.recalibration import (
+    METHODS,
+    Recalibrator,
+    change_of,
+    cross_validated,
+    fit,
+    recalibrate,
+    recalibrations,
+)
 from tests.statistics.making import ANGRY, PAIR, TEAM, URGENT, drawn, each, outcome, steady
 
 CURVES: list[Curve] = [
@@ -25,6 +35,15 @@ CURVES: list[Curve] = [
     Beta(0.0, 3.0, -2.0),
     Beta(2.0, 0.5, 4.0),
 ]
+
+
+def value(estimate: Estimate) -> float:
+    assert estimate.value is not None
+    assert estimate.interval is not None
+    assert estimate.interval.low <= estimate.value <= estimate.interval.high
+    return estimate.value
+
+
 WEIGHTS = st.lists(st.integers(0, 20), min_size=4, max_size=4).filter(any)
 
 
@@ -95,8 +114,8 @@ def test_a_model_that_is_too_sure_gains_and_a_calibrated_one_does_not() -> None:
     assert gained.helps
     assert gained.before is not None
     assert gained.after is not None
-    assert gained.after.calibration_error < gained.before.calibration_error / 2
-    assert gained.after.brier < gained.before.brier
+    assert value(gained.after.calibration_error) < value(gained.before.calibration_error) / 2
+    assert value(gained.after.brier) < value(gained.before.brier)
     assert not any(one.helps for one in recalibrations(drawn(1200, 2)))
 
 
@@ -112,7 +131,38 @@ def test_scores_come_from_states_the_map_was_not_fitted_on() -> None:
     assert found.after is not None
     fitted_on_all = log_losses(found.map.transform(as_columns(rows).judged)).mean()
     assert fitted_on_all < 0.68  # ten copies of a state let the steps learn the labels by heart
-    assert found.after.log_loss > 0.69
+    assert value(found.after.log_loss) > 0.69
+
+
+def test_a_cross_validated_view_shows_no_row_by_a_map_that_knows_its_label() -> None:
+    rows = drawn(300, 4, sharpness=3)
+    columns = as_columns(rows)
+    for place in (0, 137):
+        flipped = list(rows)
+        old = rows[place].example
+        flipped[place] = replace(
+            rows[place], example=replace(old, label=(old.label or 0) + 1 - 2 * ((old.label or 0) > 1))
+        )
+        mine = np.repeat(np.arange(len(rows)) == place, columns.lengths)
+        seen, other = (cross_validated(each, "temperature").flat[mine] for each in (rows, flipped))
+        assert seen.tolist() == other.tolist()
+        assert seen.tolist() != columns.flat[mine].tolist()
+
+
+def test_a_cross_validated_view_maps_unlabelled_rows_and_leaves_failures() -> None:
+    rows = [*drawn(200, 4, sharpness=3), outcome(None, 0, row=900), outcome([0.9, 0.1], None, row=901)]
+    view = cross_validated(rows, "temperature")
+    map = fit(rows, "temperature")
+    assert map is not None
+    assert view.answered.tolist()[-2:] == [False, True]
+    assert view.flat[-2:].tolist() == pytest.approx(
+        list(map.apply(Answer("choice", PAIR.answers, (0.9, 0.1))).probabilities)
+    )
+    judged = as_columns(rows).judged
+    change = change_of(judged, view.judged)
+    assert change.after == recalibrate(rows, "temperature").after
+    with pytest.raises(InputError, match="no beta map"):
+        cross_validated(rows[:49], "beta")
 
 
 def test_each_type_has_its_curve_and_a_rare_one_takes_the_pooled() -> None:

@@ -102,6 +102,8 @@ class QuestionGate:
     ties: int
     """Answered rows that are never acted on."""
     cuts: tuple[Cut, ...]
+    pooled: int | None = None
+    """How many questions share this gate; None where it is of one question alone."""
 
     @property
     def coverage(self) -> Estimate:
@@ -126,6 +128,7 @@ class QuestionGate:
             "coverage": self.coverage.to_dict(),
             "accuracy": self.accuracy.to_dict(),
             "cuts": [cut.to_dict() for cut in self.cuts],
+            "pooled": self.pooled,
         }
 
 
@@ -153,10 +156,43 @@ class Gates:
         return {"rule": self.rule.to_dict()} | both | {"questions": shown}
 
 
-def gates(outcomes: Outcomes, rule: Rule) -> Gates:
-    """A gate for each question, in the order of their first row."""
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The rows that share a gate: those of a question, or of all questions of a type."""
+
+    name: str
+    type: QuestionType
+    columns: Columns
+    pooled: int | None = None
+    """How many questions they are of, where they are pooled."""
+
+
+def gates(outcomes: Outcomes, rule: Rule, *, pooled: bool = False, unseen: Columns | None = None) -> Gates:
+    """A gate for each question, in the order of their first row; pooled, for each type of question.
+
+    `unseen` are the same rows with probabilities that do not know their labels, where those of `outcomes` were
+    recalibrated by a map that was fitted on them: thresholds are chosen on `outcomes` and judged on `unseen`.
+    """
     columns = as_columns(outcomes)
-    return Gates(rule, tuple(_question(part, place, rule) for place, part in enumerate(columns.by_question())))
+    chosen = parts(columns, pooled=pooled)
+    judged = chosen if unseen is None else parts(unseen, pooled=pooled)
+    pairs = zip(chosen, judged, strict=True)
+    return Gates(rule, tuple(_question(part, other.columns.judged, rule) for part, other in pairs))
+
+
+def parts(columns: Columns, *, pooled: bool) -> list[Part]:
+    """The rows of each question; pooled, of each type that occurs."""
+    import numpy as np
+
+    if not pooled:
+        each = enumerate(columns.by_question())
+        return [Part(columns.names[place], columns.types[place], part) for place, part in each]
+    kinds = np.array(columns.types, dtype=object)[columns.question]
+    found = []
+    for kind in dict.fromkeys(columns.types):
+        part = columns.take(kinds == kind)
+        found.append(Part(f"every {kind} question", kind, part, len(np.unique(part.question))))
+    return found
 
 
 def sides(judged: Columns, kind: QuestionType) -> list[tuple[Side, Columns]]:
@@ -201,21 +237,23 @@ def _lists(columns: Columns, bases: set[int]) -> list[tuple[int, int]]:
     return [(base, sizes[base]) for base in bases]
 
 
-def _question(columns: Columns, place: int, rule: Rule) -> QuestionGate:
-    judged, kind = columns.judged, columns.types[place]
+def _question(part: Part, unseen: Columns, rule: Rule) -> QuestionGate:
+    columns, judged = part.columns, part.columns.judged
+    pairs = zip(sides(judged, part.type), sides(unseen, part.type), strict=True)
     return QuestionGate(
-        question=columns.names[place],
-        type=kind,
-        answers=answers_of(columns),
+        question=part.name,
+        type=part.type,
+        answers=None if part.pooled else answers_of(columns),
         count=len(judged.row),
         failed=int((columns.labelled & ~columns.answered).sum()),
         unlabelled=int((~columns.labelled).sum()),
         ties=int(judged.tie.sum()),
-        cuts=tuple(_cut(side, rows, rule) for side, rows in sides(judged, kind)),
+        cuts=tuple(_cut(side, rows, other, rule) for (side, rows), (_, other) in pairs),
+        pooled=part.pooled,
     )
 
 
-def _cut(side: Side, judged: Columns, rule: Rule) -> Cut:
+def _cut(side: Side, judged: Columns, unseen: Columns, rule: Rule) -> Cut:
     import numpy as np
 
     count, states = len(judged.row), len(np.unique(judged.state))
@@ -233,7 +271,7 @@ def _cut(side: Side, judged: Columns, rule: Rule) -> Cut:
     inside = (judged.top >= threshold) & ~judged.tie
     optimistic = rate(judged.correct[inside], judged.state[inside])
     worth = 1.0 if optimistic.effective is None else optimistic.effective / optimistic.count
-    seen = _out_of_bag(judged, rungs, rule)
+    seen = _out_of_bag(unseen, ladder(unseen), rule)
     acted, right_share, out = float(seen[0].sum()), _mean_ratio(seen[1], seen[0]), float(seen[2].sum())
     coverage, accuracy = _shares(acted / out * count, acted / out * count * right_share, count, worth)
     costs = None

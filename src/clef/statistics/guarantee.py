@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from clef.decisions.questions import QuestionType
 from clef.errors import InputError
 from clef.statistics.columns import Columns, Outcomes, as_columns
-from clef.statistics.gates import Side, Status, answers_of, sides, standing
+from clef.statistics.gates import Side, Status, answers_of, parts, sides, standing
 from clef.statistics.intervals import Rate
 
 if TYPE_CHECKING:
@@ -78,12 +78,15 @@ class GuaranteedGate:
     type: QuestionType
     answers: tuple[str, ...] | None
     cuts: tuple[GuaranteedCut, ...]
+    pooled: int | None = None
+    """How many questions share this gate; None where it is of one question alone."""
 
     def to_dict(self) -> dict[str, object]:
         """The gate as JSON."""
         answers = list(self.answers) if self.answers is not None else None
         cuts = [cut.to_dict() for cut in self.cuts]
-        return {"question": self.question, "type": self.type, "answers": answers, "cuts": cuts}
+        own = {"question": self.question, "type": self.type, "answers": answers}
+        return own | {"cuts": cuts, "pooled": self.pooled}
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,22 +105,24 @@ class GuaranteedGates:
         return {"rule": "guarantee", "risk": self.risk, "confidence": self.confidence, "questions": shown}
 
 
-def guaranteed_gates(outcomes: Outcomes, risk: float = 0.05, confidence: float = 0.95) -> GuaranteedGates:
-    """A promised gate for each question, in the order of their first row.
+def guaranteed_gates(
+    outcomes: Outcomes, risk: float = 0.05, confidence: float = 0.95, *, pooled: bool = False
+) -> GuaranteedGates:
+    """A promised gate for each question, in the order of their first row; pooled, for each type of question.
 
+    The outcomes must not be recalibrated by a map that was fitted on them: the promise is about rows unseen so far.
     Raises InputError for a risk or confidence outside (0, 1).
     """
     if not (0 < risk < 1 and 0 < confidence < 1):
         raise InputError(
             f"risk {risk} and confidence {confidence} cannot be promised", hint="give shares inside 0 to 1"
         )
-    columns = as_columns(outcomes)
     found = []
-    for place, part in enumerate(columns.by_question()):
-        kind = columns.types[place]
-        parts = sides(_one_a_state(part.judged), kind)
-        cuts = tuple(_cut(side, rows, risk, (1 - confidence) / len(parts)) for side, rows in parts)
-        found.append(GuaranteedGate(columns.names[place], kind, answers_of(part), cuts))
+    for part in parts(as_columns(outcomes), pooled=pooled):
+        halves = sides(_one_a_state(part.columns.judged), part.type)
+        cuts = tuple(_cut(side, rows, risk, (1 - confidence) / len(halves)) for side, rows in halves)
+        answers = None if part.pooled else answers_of(part.columns)
+        found.append(GuaranteedGate(part.name, part.type, answers, cuts, part.pooled))
     return GuaranteedGates(risk, confidence, tuple(found))
 
 

@@ -14,12 +14,12 @@ from clef.decisions.answers import Answer
 from clef.decisions.examples import Outcome
 from clef.decisions.questions import QuestionType
 from clef.errors import InputError
-from clef.statistics.binning import error_value
+from clef.statistics.binning import calibration_error
 from clef.statistics.calibration import brier_scores, log_losses
 from clef.statistics.columns import Columns, Outcomes, as_columns
 from clef.statistics.curves import Curve, fit_beta, fit_steps, fit_temperature, read_curve
 from clef.statistics.intervals import Estimate
-from clef.statistics.resampling import SEED, mean_estimate
+from clef.statistics.resampling import SEED, mean_estimates
 
 if TYPE_CHECKING:
     from clef.statistics.columns import Bools
@@ -88,15 +88,40 @@ class Recalibrator:
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """What probabilities are worth, on judged rows."""
+    """What probabilities are worth, on judged rows, each with its interval."""
 
-    brier: float
-    log_loss: float
-    calibration_error: float
+    brier: Estimate
+    log_loss: Estimate
+    calibration_error: Estimate
+    """In bins of equal width."""
 
     def to_dict(self) -> dict[str, object]:
         """The scores as JSON."""
-        return {"brier": self.brier, "log_loss": self.log_loss, "calibration_error": self.calibration_error}
+        return {
+            "brier": self.brier.to_dict(),
+            "log_loss": self.log_loss.to_dict(),
+            "calibration_error": self.calibration_error.to_dict(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What other probabilities are worth on the same rows."""
+
+    before: Scores
+    after: Scores
+    brier: Estimate
+    log_loss: Estimate
+    """After less before; below 0 is better."""
+
+    def to_dict(self) -> dict[str, object]:
+        """Both scores and their differences as JSON."""
+        return {
+            "before": self.before.to_dict(),
+            "after": self.after.to_dict(),
+            "brier_change": self.brier.to_dict(),
+            "log_loss_change": self.log_loss.to_dict(),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,15 +185,9 @@ def recalibrate(outcomes: Outcomes, method: Method = "temperature") -> Recalibra
         few = f"{states} labels on different states; at least {FEWEST} are needed"
         reason = few if states < FEWEST else "answers are all right or all wrong: nothing to fit"
         return Recalibration(method, len(judged.row), states, None, None, None, None, None, reason)
+    change = change_of(judged, folded)
     return Recalibration(
-        method,
-        len(judged.row),
-        states,
-        fitted,
-        _scores(judged),
-        _scores(folded),
-        mean_estimate(brier_scores(folded) - brier_scores(judged), judged.state),
-        mean_estimate(log_losses(folded) - log_losses(judged), judged.state),
+        method, len(judged.row), states, fitted, change.before, change.after, change.brier, change.log_loss
     )
 
 
@@ -176,7 +195,28 @@ def recalibrations(outcomes: Outcomes) -> tuple[Recalibration, ...]:
     """Every method on the same rows and folds, the one with the lowest log loss first, refused ones last."""
     columns = as_columns(outcomes)
     found = [recalibrate(columns, method) for method in METHODS]
-    return tuple(sorted(found, key=lambda one: one.after.log_loss if one.after else float("inf")))
+    return tuple(sorted(found, key=lambda one: (one.after and one.after.log_loss.value) or float("inf")))
+
+
+def cross_validated(outcomes: Outcomes, method: Method) -> Columns:
+    """The outcomes with recalibrated probabilities, each labelled row by a map that was fitted without its state.
+
+    A row without a label went into no map, and is given that of all others. Raises InputError where there are too few
+    labels for a map.
+    """
+    import numpy as np
+
+    columns = as_columns(outcomes)
+    judged = columns.labelled & columns.answered
+    fitted, folded = fit(columns, method), _out_of_fold(columns.take(judged), method)
+    if fitted is None or folded is None:
+        raise InputError(
+            f"no {method} map can be fitted on these rows",
+            hint=f"at least {FEWEST} labels on different states are needed, some of them right and some wrong",
+        )
+    flat = fitted.transform(columns).flat.copy()
+    flat[np.repeat(judged, columns.lengths)] = folded.flat
+    return columns.with_probabilities(flat)
 
 
 def _fit(judged: Columns, method: Method, fewest: int) -> Recalibrator | None:
@@ -224,5 +264,19 @@ def _out_of_fold(judged: Columns, method: Method) -> Columns | None:
     return judged.with_probabilities(flat)
 
 
-def _scores(judged: Columns) -> Scores:
-    return Scores(float(brier_scores(judged).mean()), float(log_losses(judged).mean()), error_value(judged))
+def change_of(before: Columns, after: Columns) -> Change:
+    """The scores of the same judged rows with one and with other probabilities."""
+    briers, losses = (
+        [brier_scores(before), brier_scores(after)],
+        [log_losses(before), log_losses(after)],
+    )
+    values = [*briers, *losses, briers[1] - briers[0], losses[1] - losses[0]]
+    brier, brier_after, loss, loss_after, brier_change, loss_change = mean_estimates(values, before.state)
+    return Change(
+        Scores(brier, loss, _error(before)), Scores(brier_after, loss_after, _error(after)), brier_change, loss_change
+    )
+
+
+def _error(judged: Columns) -> Estimate:
+    error = calibration_error(judged)
+    return Estimate(error.value, error.interval, len(judged.row))

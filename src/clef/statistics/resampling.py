@@ -10,7 +10,7 @@ resampling whole clusters: A. C. Davison and D. V. Hinkley, "Bootstrap Methods a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from clef.statistics.intervals import LEVEL, Estimate, Interval, undefined
@@ -109,12 +109,20 @@ def percentile_interval(values: Floats) -> Interval | None:
 
 def mean_estimate(values: Floats, state: Ints) -> Estimate:
     """Mean of one value a row with the interval of whole states; no interval from a single state."""
+    return mean_estimates([values], state)[0]
+
+
+def mean_estimates(values: Sequence[Floats], state: Ints) -> list[Estimate]:
+    """The mean of each of several values a row, their intervals from the same bootstrap samples."""
     import numpy as np
 
-    if not len(values):
-        return undefined(NO_ROWS)
-    sums = state_sums(state, np.stack([values, np.ones(len(values))], axis=1))
+    rows = len(state)
+    if not rows:
+        return [undefined(NO_ROWS) for _ in values]
+    means = [float(one.mean()) for one in values]
+    sums = state_sums(state, np.stack([*values, np.ones(rows)], axis=1))
     if len(sums) == 1:
-        return Estimate(float(values.mean()), None, len(values), "one state has no interval")
+        return [Estimate(mean, None, rows, "one state has no interval") for mean in means]
     drawn = replicates(sums, DRAWS if len(sums) <= _MANY else _FEW_DRAWS)
-    return Estimate(float(values.mean()), percentile_interval(drawn[:, 0] / drawn[:, 1]), len(values))
+    shares = drawn[:, :-1] / drawn[:, -1:]
+    return [Estimate(mean, percentile_interval(shares[:, place]), rows) for place, mean in enumerate(means)]
