@@ -4,6 +4,7 @@ Each field's docstring is the help text of its option, its entry in docs/setting
 Options win over the environment, the environment over the defaults.
 """
 
+import re
 import shlex
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -26,7 +27,7 @@ class Settings(BaseSettings):
     )
 
     host: str = "127.0.0.1"
-    """Address the page listens on. Only loopback addresses are accepted: clef has no access keys yet."""
+    """Address the page listens on. Beyond this machine (0.0.0.0 is every address) an access key is asked for."""
     port: Annotated[int, Field(ge=0, le=65535)] = 8000
     """Port the page listens on; 0 takes a free one."""
     engine: EngineChoice = "auto"
@@ -67,6 +68,14 @@ class Settings(BaseSettings):
     questions: Literal["joint", "isolated"] = "joint"
     """How /v1/systemone asks the questions of one request: in one prompt (fewer tokens, and each may move the others)
     or each in a request of its own."""
+    api_key: SecretStr | None = None
+    """Access keys that clef asks for, as KEY or NAME:KEY,NAME:KEY; each at least 16 characters. Without one clef asks
+    for none on this machine, and makes one where it is reachable from elsewhere."""
+    allowed_hosts: Annotated[tuple[str, ...], NoDecode] = ()
+    """Further host names that clef answers to, with commas between them: its name behind a reverse proxy, or *.NAME. An
+    access key is asked for then."""
+    cors_origins: Annotated[tuple[str, ...], NoDecode] = ()
+    """Origins, such as https://app.example.com, whose pages may call the API from a browser; none by default."""
     eval_concurrency: Annotated[int, Field(ge=1, le=256)] = 4
     """Requests of an evaluation that are under way at the same time."""
     max_body: Annotated[int, Field(ge=1024)] = 200_000_000
@@ -81,6 +90,29 @@ class Settings(BaseSettings):
     def _split(cls, value: object) -> object:
         return tuple(shlex.split(value)) if isinstance(value, str) else value
 
+    @field_validator("allowed_hosts", "cors_origins", mode="before")
+    @classmethod
+    def _listed(cls, value: object) -> object:
+        return tuple(filter(None, (part.strip() for part in value.split(",")))) if isinstance(value, str) else value
+
+    @field_validator("cors_origins")
+    @classmethod
+    def _origins(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if not all(re.fullmatch(r"https?://[^/*]+", origin) for origin in value):
+            raise ValueError("write each as https://HOST or http://HOST:PORT, without a path or a *")
+        return value
+
+    @field_validator("api_key")
+    @classmethod
+    def _keys(cls, value: SecretStr | None) -> SecretStr | None:
+        read_keys(value.get_secret_value() if value else "")
+        return value
+
+    @property
+    def access_keys(self) -> dict[str, str]:
+        """The keys of `api_key`, by name."""
+        return read_keys(self.api_key.get_secret_value() if self.api_key else "")
+
     @field_validator("upstream")
     @classmethod
     def _address(cls, value: str) -> str:
@@ -90,7 +122,24 @@ class Settings(BaseSettings):
         return address
 
 
-SECRETS = frozenset({"upstream_key"})
+def read_keys(text: str) -> dict[str, str]:
+    """Keys by name, of `KEY` or `NAME:KEY,NAME:KEY`. Raises ValueError, which never tells a key."""
+    keys: dict[str, str] = {}
+    for position, part in enumerate(filter(None, (part.strip() for part in text.split(","))), 1):
+        name, separator, key = part.partition(":")
+        name, key = (name, key) if separator else (f"key{position}", part)
+        if not re.fullmatch(r"[A-Za-z0-9_-]{1,40}", name):
+            raise ValueError(f"the name of key {position} may have letters, digits, - and _ only")
+        if name in keys or name in ("local", "made"):
+            raise ValueError(f'the name "{name}" is taken')
+        if len(key) < SHORTEST_KEY or not (key.isascii() and key.isprintable()) or " " in key:
+            raise ValueError(f"key {position} needs at least {SHORTEST_KEY} printable characters, and no space")
+        keys[name] = key
+    return keys
+
+
+SHORTEST_KEY = 16
+SECRETS = frozenset({"upstream_key", "api_key"})
 """Settings that are read from the environment only."""
 
 

@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -67,9 +68,22 @@ def test_a_port_that_is_taken_is_named_with_the_way_out() -> None:
     assert "Traceback" not in result.stderr
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "192.168.1.5", "::", "example.com"])
-def test_it_does_not_open_itself_to_the_network(host: str) -> None:
-    result = run("serve", "--host", host, "--port", "0")
+def test_reachable_by_others_it_makes_a_key_and_prints_a_link_that_signs_in() -> None:
+    arguments = ("serve", "--port", "0", "--engine", "builtin", "--allowed-hosts", "clef.example")
+    with started(*arguments) as (process, address):
+        assert process.stdout is not None
+        link = re.search(r"http://\S+key=\S+", process.stdout.readline())
+        assert link is not None
+        with pytest.raises(urllib.error.HTTPError, match="401"):
+            urllib.request.urlopen(f"{address}/api/health", timeout=10)
+        browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+        with browser.open(link[0], timeout=10) as page:
+            assert page.url == f"{address}/"
+            assert "Sign out" in page.read().decode()
+
+
+def test_a_host_that_is_no_address_is_told() -> None:
+    result = run("serve", "--host", "example.com", "--port", "0")
     assert result.returncode == 2
     assert "CLEF_HOST" in result.stderr
 

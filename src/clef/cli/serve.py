@@ -22,9 +22,21 @@ def serve(**options: Any) -> None:
     """Serve the page and the API until Ctrl+C."""
     settings = load_settings(**options)
     listener = listen(settings.host, settings.port)
-    host, port = listener.getsockname()[:2]
-    typer.echo(f"clef is at http://{f'[{host}]' if ':' in host else host}:{port}   (Ctrl+C stops it)")
     run(settings, listener)
+
+
+def greet(settings: Settings, listener: socket.socket, made_key: str | None) -> None:
+    """Say where clef is; with the link that signs a browser in where a key was made."""
+    from clef.web.reach import is_loopback, shown_host
+
+    host, port = listener.getsockname()[:2]
+    address = f"http://{shown_host(host)}:{port}"
+    typer.echo(f"clef is at {address}   (Ctrl+C stops it)")
+    if made_key is not None:
+        typer.echo(f"It asks for an access key. This link signs a browser in: {address}/?key={made_key}")
+        typer.echo(f"Programs send it as a bearer token. It is kept in {settings.data_dir / 'access.key'}")
+    if not is_loopback(host) or settings.allowed_hosts:
+        typer.echo("What is sent is not encrypted unless a proxy in front of clef does that.", err=True)
 
 
 def run(settings: Settings, listener: socket.socket) -> None:
@@ -46,6 +58,7 @@ def run(settings: Settings, listener: socket.socket) -> None:
 
     running = announcement(*listener.getsockname()[:2])
     app = create_app(settings, store=open_store(settings), local_token=running.token)
+    greet(settings, listener, app.state.reach.made_key)
     # With httptools each answer left in more pieces here, and took 1 ms longer (measured on two cores).
     config = uvicorn.Config(app, http="h11", log_level="warning", access_log=False, lifespan="on")
     config.timeout_graceful_shutdown = GRACE_S
@@ -57,16 +70,13 @@ def run(settings: Settings, listener: socket.socket) -> None:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A listening socket. Raises SettingsError where the address is not this machine's alone, or the port is taken."""
+    """A listening socket. Raises SettingsError where that is no address of this machine, or the port is taken."""
     try:
         address = ipaddress.ip_address("127.0.0.1" if host == "localhost" else host)
     except ValueError:
-        raise SettingsError(f'CLEF_HOST: "{host}" is not an address', hint="use 127.0.0.1 or ::1") from None
-    if not address.is_loopback:
-        message = f"CLEF_HOST: {host} would let others on the network use clef, which has no access keys yet"
         raise SettingsError(
-            message, hint="use 127.0.0.1, and an SSH tunnel (ssh -L 8000:127.0.0.1:8000) from elsewhere"
-        )
+            f'CLEF_HOST: "{host}" is not an address', hint="use 127.0.0.1, or 0.0.0.0 for others too"
+        ) from None
     family = socket.AF_INET6 if address.version == 6 else socket.AF_INET
     try:
         return socket.create_server((str(address), port), family=family, backlog=2048)

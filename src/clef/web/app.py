@@ -5,18 +5,23 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
+from starlette.types import ASGIApp, Scope
 
 from clef import __version__
 from clef.engines.engine import OwnedEngine
 from clef.engines.opening import ChosenEngine
+from clef.errors import ClefError
 from clef.runs.database import Database
 from clef.runs.queue import RunQueue
 from clef.runs.store import Store
 from clef.settings import Settings
 from clef.web import api, asks_api, dropin, engine_api, errors, measures_api, runs_api
 from clef.web.assets import Assets
+from clef.web.keys import Unauthorized
 from clef.web.pages import pages
-from clef.web.security import Guard
+from clef.web.reach import reach_of
+from clef.web.security import FOR_PROGRAMS, OPEN, Guard
+from clef.web.signing_in import refused_page, sign_in_pages
 
 
 def open_store(settings: Settings) -> Store:
@@ -32,9 +37,13 @@ def create_app(
     local_token: str | None = None,
 ) -> FastAPI:
     """The application. Without an `engine` or a `store` it opens those the settings lead to when it starts, and closes
-    both when it ends. `local_token` is the access key of this machine's own programs; see `clef.running`.
+    both when it ends. `local_token` is the access key of this machine's own programs, accepted where
+    keys are asked for; see `clef.running`.
+
+    Raises SettingsError where an access key is needed and cannot be kept.
     """
     answering = engine or ChosenEngine(settings)
+    reach = reach_of(settings, local_token)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None, None]:
@@ -61,7 +70,7 @@ def create_app(
     )
     app.state.settings = settings
     app.state.engine = answering
-    app.state.local_token = local_token
+    app.state.reach = reach
     app.state.lost = None
     app.state.end = None
     errors.install(app)
@@ -72,9 +81,18 @@ def create_app(
     app.include_router(measures_api.router)
     app.include_router(engine_api.router)
     app.include_router(pages())
+    app.include_router(sign_in_pages())
     app.mount("/static", Assets(), name="static")
-    app.add_middleware(Guard, render=errors.respond, max_body=settings.max_body)
+    app.add_middleware(Guard, render=_refusal, reach=reach, max_body=settings.max_body)
     return app
+
+
+def _refusal(scope: Scope, error: ClefError) -> ASGIApp:
+    """An error of the guard, as whoever asked expects it."""
+    if scope["path"].startswith("/v1/"):
+        return dropin.refusal(error)
+    is_page = isinstance(error, Unauthorized) and not scope["path"].startswith((*FOR_PROGRAMS, *OPEN))
+    return refused_page(scope, error) if is_page else errors.respond(error)
 
 
 async def _end_with_engine(app: FastAPI, engine: OwnedEngine) -> None:

@@ -18,10 +18,10 @@ from clef.decisions.examples import Reply
 from clef.decisions.examples import Request as Asked
 from clef.decisions.served import Served, WireError, read_served, served_body
 from clef.engines.engine import Engine
-from clef.errors import ClefError, InputError, TooLong, Unavailable
+from clef.errors import ClefError, InputError, TooLong
 from clef.web.api import read_json
 from clef.web.bodies import read_body
-from clef.web.errors import Json
+from clef.web.errors import Json, headers_of
 from clef.web.leaving import GONE, while_connected
 
 ALIASES = ("jev-latest", "jev-preview", "clef-latest", "clef", "clef-flash")
@@ -43,10 +43,15 @@ class Route(APIRoute):
                 response: Response = await handler(request)
             except ClefError as error:
                 response = respond(error)
-            response.headers["x-typesafe-request-id"] = f"req_{secrets.token_hex(12)}"
+            response.headers["x-typesafe-request-id"] = request_id()
             return response
 
         return handle
+
+
+def request_id() -> str:
+    """An id by which a reply can be named."""
+    return f"req_{secrets.token_hex(12)}"
 
 
 router = APIRouter(prefix="/v1", route_class=Route)
@@ -110,9 +115,16 @@ class UnknownModel(InputError):
     status = 400
 
 
+def refusal(error: ClefError) -> Json:
+    """An error that was found before the request was read."""
+    response = respond(error)
+    response.headers["x-typesafe-request-id"] = request_id()
+    return response
+
+
 def respond(error: ClefError) -> Json:
     """An error in the protocol's shapes."""
-    headers = {"Retry-After": str(error.retry_after_s)} if isinstance(error, Unavailable) else None
+    headers = headers_of(error)
     if isinstance(error, WireError):
         return Json({"detail": list(error.details)}, status_code=error.status)
     if isinstance(error, TooLong):

@@ -12,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from clef.errors import ClefError, InputError, Problem, Unavailable
+from clef.errors import ClefError, InputError, Problem
 
 log = logging.getLogger("clef")
 
@@ -50,8 +50,15 @@ class Bug(ClefError):
 
 def respond(error: ClefError) -> Json:
     """The response for an error, with Retry-After where another try may help."""
-    headers = {"Retry-After": str(error.retry_after_s)} if isinstance(error, Unavailable) else None
-    return Json({"error": error.to_dict()}, status_code=error.status, headers=headers)
+    return Json({"error": error.to_dict()}, status_code=error.status, headers=headers_of(error))
+
+
+def headers_of(error: ClefError) -> dict[str, str]:
+    """What an error says in headers: when another try may help, and how to name oneself."""
+    if error.status == 401:
+        return {"WWW-Authenticate": "Bearer"}
+    after = getattr(error, "retry_after_s", None)
+    return {} if after is None else {"Retry-After": str(after)}
 
 
 def install(app: FastAPI) -> None:

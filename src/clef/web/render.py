@@ -13,12 +13,15 @@ from clef.decisions.questions import as_text
 from clef.errors import ClefError, InputError
 from clef.web import words
 from clef.web.assets import compress, static_url
+from clef.web.security import SESSION
 
 
 async def page(request: Request, name: str, status: int = 200, **context: Any) -> Response:
     """A whole page in its frame."""
     facts = await request.app.state.engine.facts()
-    return fragment(request, name, status, facts=facts, path=request.url.path, **context)
+    return fragment(
+        request, name, status, facts=facts, path=request.url.path, signed_in=SESSION in request.scope, **context
+    )
 
 
 def fragment(request: Request, name: str, status: int = 200, **context: Any) -> Response:
