@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from clef.decisions.answers import Answer
     from clef.decisions.questions import Choice, Noul, Option, Score
     from clef.errors import ClefError, EngineError, InputError
-    from clef.session import Run, Session, decide, evaluate
+    from clef.session import Run, Session, decide, evaluate, read_questions
 
 __all__ = [
     "Answer",
@@ -30,6 +30,7 @@ __all__ = [
     "__version__",
     "decide",
     "evaluate",
+    "read_questions",
 ]
 
 # Names are imported at their first use, so that the command line starts without what it does not need.
@@ -37,7 +38,7 @@ _HOMES = {
     "clef.decisions.answers": ("Answer",),
     "clef.decisions.questions": ("Choice", "Noul", "Option", "Score"),
     "clef.errors": ("ClefError", "EngineError", "InputError"),
-    "clef.session": ("Run", "Session", "decide", "evaluate"),
+    "clef.session": ("Run", "Session", "decide", "evaluate", "read_questions"),
 }
 
 

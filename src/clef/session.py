@@ -20,7 +20,7 @@ from clef.errors import InputError, Problem
 from clef.runs.execute import outcomes as outcomes_of
 from clef.settings import load_settings
 from clef.statistics.summary import Summary, summarise
-from clef.tables import ReadOptions, read
+from clef.tables import ReadOptions, read, read_question_set
 
 if TYPE_CHECKING:
     import pandas
@@ -157,6 +157,15 @@ def evaluate(table: Any, *, skip_bad_rows: bool = False, **options: Any) -> Run:
     """Measure a labelled table (a path, bytes or a frame). Opens an engine for the call; options as `clef serve`."""
     with Session(**options) as session:
         return session.evaluate(table, skip_bad_rows=skip_bad_rows)
+
+
+def read_questions(source: "str | os.PathLike[str] | bytes") -> dict[str, Question]:
+    """Typed questions by id, from a file (YAML or JSON) or its bytes. Raises InputError with everything that is wrong.
+
+    >>> read_questions(b"angry: {question: Is the customer angry?}")
+    {'angry': Noul(instructions='Is the customer angry?', true=None, false=None)}
+    """
+    return read_question_set(source if isinstance(source, bytes) else Path(source))
 
 
 def _typed(questions: Iterable[Askable]) -> tuple[Question, ...]:

@@ -27,11 +27,13 @@ class Entry(NamedTuple):
 
 COMMANDS = {
     "serve": Entry("clef.cli.serve", "serve", "Serve the page and the API until Ctrl+C."),
+    "ask": Entry("clef.cli.ask", "ask", "Ask questions about a state, and see a probability for every allowed answer."),
     "check": Entry("clef.cli.check", "check", "Show what a table holds and everything that is wrong with it."),
     "eval": Entry("clef.cli.evaluate", "evaluate", "Measure a labelled table: how many are right, with intervals."),
     "compare": Entry("clef.cli.compare", "compare", "Compare two runs on the rows that both have."),
     "runs": Entry("clef.cli.runs", "app", "The runs that are kept: look at them, go on with them, move them."),
     "models": Entry("clef.cli.models", "app", "Decision models for llama.cpp: which there are, which fit here."),
+    "schema": Entry("clef.cli.schema", "schema", "Print the JSON schema of question files, for editors."),
     "doctor": Entry("clef.cli.doctor", "doctor", "Look at this machine, its drivers and its llama.cpp."),
 }
 

@@ -73,4 +73,4 @@ def show_error(error: ClefError, *, as_json: bool) -> int:
         show_problems(problems, "--json has all of them")
         if error.hint and not problems and error.hint not in error.message:
             say(f"      {error.hint}", err=True)
-    return NO_ENGINE if isinstance(error, EngineError) else BAD_INPUT
+    return NO_ENGINE if isinstance(error, EngineError) and error.fault != "input" else BAD_INPUT

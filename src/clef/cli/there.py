@@ -40,7 +40,7 @@ class There:
 
     async def decide(self, request: Request) -> Reply:
         """Answer a request as it is, waiting for an engine that is coming up."""
-        body = encode(request) | {"x_questions": request.shape}
+        body = encode(request) | {"model": "clef", "x_questions": request.shape}
         while True:
             async with self._exchange("POST", "/v1/systemone", data=orjson.dumps(body)) as response:
                 content = await response.read()

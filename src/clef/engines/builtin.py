@@ -13,7 +13,7 @@ from clef.decisions.examples import Reply, Request
 from clef.decisions.questions import Question, as_text
 from clef.decisions.wire import encode
 from clef.engines.engine import EngineFacts
-from clef.errors import TooLong
+from clef.errors import Rejected, TooLong
 
 ABOUT = "You are trying the 2 MB built-in model. It is for trying things: it guesses on yes/no questions."
 HOW_TO_LEAVE = "For real answers run `clef serve --model PATH.gguf`, or set CLEF_UPSTREAM to a decision server."
@@ -52,6 +52,8 @@ class BuiltinEngine:
         """Nothing to give back."""
 
     def _decide(self, request: Request) -> Reply:
+        if request.images:
+            raise Rejected("the built-in model reads no images", hint="run a model that does, with CLEF_IMAGES=1")
         body = encode(request)
         counts = self._counts(body)
         if max(counts) > MAX_TOKENS:

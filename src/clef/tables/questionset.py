@@ -1,48 +1,95 @@
-"""Turns the questions of other tools (wire form, our own, and the files beside labelled JSONL) into typed questions.
+"""Turns a file of questions (YAML or JSON; ours, the wire's, or another tool's) into typed questions.
 
-A set is an object id → question, or a list of questions that carry their id.
+A set is an object id → question, or a list of questions that carry their id; either may stand under `questions`.
+docs/question-files.md shows the form, questions.schema.json tells it to editors.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from clef.decisions.questions import Choice, Noul, Option, Question, Score, problems_in
-from clef.errors import InputError, Problem
+from clef.errors import InputError, NotFound, Problem
 from clef.tables.decoding import decode
 from clef.tables.documents import explain, parse
 from clef.tables.resolve import TYPES
 from clef.tables.table import Notes, shown
+from clef.tables.yamltext import Document, read_yaml
 
 _TEXT_KEYS = ("instructions", "question", "definition", "prompt", "text")
 _LIST_KEYS = ("criteria", "options", "levels", "answers", "choices")
 _ID_KEYS = ("id", "name", "qid")
+KEYS = (*_TEXT_KEYS, *_LIST_KEYS, *_ID_KEYS, "type", "kind", "primitive", "true", "false", "description", "labels")
+"""Keys that a question may have; others are left alone, since other tools keep notes of their own there."""
 
 
 def read_question_set(source: bytes | Path) -> dict[str, Question]:
-    """The questions of a JSON file by id. Raises InputError with everything that is wrong."""
+    """The questions of a YAML or JSON file by id. Raises NotFound, or InputError with everything that is wrong and
+    where it stands.
+    """
+    if isinstance(source, Path) and not source.is_file():
+        raise NotFound(f"no file {source}")
     text = "".join(decode(source, None, Notes()).lines())
+    if not text.strip():
+        raise InputError.of([Problem("the file of questions is empty", "no_question", column="questions")])
+    is_json = text.lstrip()[:1] in ("{", "[")
+    document = None if is_json else read_yaml(text)
     try:
-        value = parse(text.strip())
+        return questions_in(parse(text.strip()) if document is None else document.value)
+    except InputError as error:
+        raise InputError.of([_placed(problem, text, document) for problem in error.problems], "the questions") from None
     except ValueError as error:
         raise InputError(f"the questions are not JSON: {explain(error)}") from None
-    return questions_in(value)
+
+
+def _placed(problem: Problem, text: str, document: Document | None) -> Problem:
+    """The problem with the line it stands on, where that can be told."""
+    try:
+        document = document or read_yaml(text)  # JSON is YAML as well, nearly always
+    except InputError:
+        return problem
+    path = problem.column or "questions"
+    if isinstance(document.value, Mapping) and not _listed(document.value):
+        path = path.removeprefix("questions").removeprefix(".")
+    elif not isinstance(document.value, Mapping):
+        path = path.removeprefix("questions")
+    elif "questions" not in document.value:
+        path = f"columns{path.removeprefix('questions')}"
+    around, _, last = path.rpartition(".")
+    name, bracket, index = last.partition("[")
+    called = next((keys for keys in (_LIST_KEYS, _TEXT_KEYS) if name in keys), ())
+    spelt = [f"{around}.{key}{bracket}{index}" for key in called]  # the author may have said `options` for `answers`
+    found = [
+        place for one in (*spelt, *(f"{around}.{key}" for key in called)) if (place := document.place(one, exact=True))
+    ]
+    place = found[0] if found else document.place(path)
+    return problem if place is None else replace(problem, line=place.line)
+
+
+def _listed(raw: Mapping[str, Any]) -> Any:
+    """What stands under `questions`, where that holds them all; else None."""
+    found = raw.get("questions") or raw.get("columns")
+    return found if isinstance(found, Mapping | list) else None
 
 
 def questions_in(raw: Any, where: str = "questions") -> dict[str, Question]:
     """Questions by id from parsed JSON. Raises InputError with the problems of all of them."""
-    if isinstance(raw, Mapping) and isinstance(raw.get("questions") or raw.get("columns"), Mapping | list):
-        raw = raw.get("questions") or raw.get("columns")
+    if isinstance(raw, Mapping) and _listed(raw):
+        raw = _listed(raw)
     entries = _entries(raw, where)
     questions: dict[str, Question] = {}
     problems: list[Problem] = []
-    for name, item in entries:
+    for place, (name, item) in enumerate(entries):
         try:
             if name in questions:
                 raise InputError.of([Problem(f"the question {shown(name)} is there twice", "duplicate_question")])
-            questions[name] = question_in(item, f"{where}.{name}")
+            at = f"{where}[{place}]" if isinstance(raw, list) else f"{where}.{name}"
+            problems.extend(_misspelt(item, at))
+            questions[name] = question_in(item, at)
         except InputError as error:
             problems.extend(error.problems)
     if problems:
@@ -54,7 +101,7 @@ def questions_in(raw: Any, where: str = "questions") -> dict[str, Question]:
 
 def _entries(raw: Any, where: str) -> list[tuple[str, Any]]:
     if isinstance(raw, Mapping):
-        return [(str(name), item) for name, item in raw.items()]
+        return [(str(name), item) for name, item in raw.items() if name != "$schema"]
     if isinstance(raw, list):
         return [(_id(item, n), item) for n, item in enumerate(raw, 1)]
     message = f"expected questions by id, found {shown(raw)}"
@@ -65,6 +112,17 @@ def _id(item: Any, number: int) -> str:
     if isinstance(item, Mapping):
         return next((str(item[key]) for key in _ID_KEYS if item.get(key) not in (None, "")), f"q{number}")
     return f"q{number}"
+
+
+def _misspelt(raw: Any, where: str) -> list[Problem]:
+    """Keys that are nearly one of ours. Left alone, a choice whose options are misspelt would be a yes/no question."""
+    found = []
+    for key in raw if isinstance(raw, Mapping) else ():
+        near = get_close_matches(str(key), KEYS, 1, 0.75)
+        if key not in KEYS and near:
+            hint = f'write it as "{near[0]}"'
+            found.append(Problem(f"unknown key {shown(str(key))}", "unknown_key", column=f"{where}.{key}", hint=hint))
+    return found
 
 
 def question_in(raw: Any, where: str) -> Question:
@@ -82,7 +140,7 @@ def question_in(raw: Any, where: str) -> Question:
         raise InputError.of([Problem(f"expected text, found {shown(text)}", "text_type", column=where)])
     question: Question
     if kind == "noul":
-        question = _noul(raw, text, criteria)
+        question = _noul(raw, text, criteria, where)
     elif kind == "score":
         question = Score(text or "", _levels(criteria, where), where=where)
     else:
@@ -101,12 +159,16 @@ def _kind(raw: Mapping[str, Any], criteria: Any) -> str:
     return "noul" if criteria is None or (sides and sides <= {"true", "false"}) else "choice"
 
 
-def _noul(raw: Mapping[str, Any], text: Any, criteria: Any) -> Noul:
+def _noul(raw: Mapping[str, Any], text: Any, criteria: Any, where: str) -> Noul:
     sides = criteria if isinstance(criteria, Mapping) else raw
     meanings = {
         side: sides.get(side) for side in ("true", "false") if isinstance(sides.get(side), str | Mapping | list)
     }
-    return Noul(text, **meanings)
+    try:
+        return Noul(text, **meanings)
+    except InputError as error:
+        problems = [replace(problem, column=f"{where}.{problem.column}") for problem in error.problems]
+        raise InputError.of(problems) from None
 
 
 def _options(criteria: Any, where: str) -> list[Option]:

@@ -15,7 +15,7 @@ from clef.runs.database import Database
 from clef.runs.queue import RunQueue
 from clef.runs.store import Store
 from clef.settings import Settings
-from clef.web import api, asks_api, dropin, engine_api, errors, measures_api, runs_api
+from clef.web import api, asks_api, dropin, engine_api, errors, measures_api, runs_api, schema_files
 from clef.web.assets import Assets
 from clef.web.keys import Unauthorized
 from clef.web.pages import pages
@@ -80,6 +80,7 @@ def create_app(
     app.include_router(asks_api.router)
     app.include_router(measures_api.router)
     app.include_router(engine_api.router)
+    app.include_router(schema_files.router)
     app.include_router(pages())
     app.include_router(sign_in_pages())
     app.mount("/static", Assets(), name="static")
