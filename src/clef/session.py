@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from clef.decisions.answers import Answer
 from clef.decisions.examples import Example, Outcome, Request, Shape
+from clef.decisions.images import read_images
 from clef.decisions.questions import Choice, Json, Noul, Question, Score, problems_in, read_question, state_problems
 from clef.engines.engine import EngineFacts
 from clef.engines.opening import ChosenEngine
@@ -99,11 +100,13 @@ class Session:
         return self._portal.call(self._engine.facts)
 
     @overload
-    def decide(self, state: Json, questions: Askable) -> Answer: ...
+    def decide(self, state: Json, questions: Askable, images: Sequence[str] = ...) -> Answer: ...
     @overload
-    def decide(self, state: Json, questions: Sequence[Askable]) -> list[Answer]: ...
-    def decide(self, state: Json, questions: Askable | Sequence[Askable]) -> Answer | list[Answer]:
-        """Answer one question, or several in one request, in their order.
+    def decide(self, state: Json, questions: Sequence[Askable], images: Sequence[str] = ...) -> list[Answer]: ...
+    def decide(
+        self, state: Json, questions: Askable | Sequence[Askable], images: Sequence[str] = ()
+    ) -> Answer | list[Answer]:
+        """Answer one question, or several in one request, in their order; `images` are PNG or JPEG as data URLs.
 
         Raises InputError for what cannot be asked, with every problem, and EngineError where nobody answers.
         """
@@ -112,7 +115,7 @@ class Session:
         problems = state_problems(state) + [problem for question in asked for problem in problems_in(question)]
         if problems:
             raise InputError.of(problems, "the request")
-        reply = self._portal.call(self._engine.decide, Request(state, asked))
+        reply = self._portal.call(self._engine.decide, Request(state, asked, read_images(list(images))))
         return reply.answers[0] if single else list(reply.answers)
 
     def evaluate(
@@ -147,10 +150,10 @@ class Session:
         return [outcome for _, outcome in sorted(placed, key=lambda pair: pair[0])]
 
 
-def decide(state: Json, questions: Any, **options: Any) -> Any:
+def decide(state: Json, questions: Any, *, images: Sequence[str] = (), **options: Any) -> Any:
     """Answer one question or several about a state. Opens an engine for the call; see Session for many calls."""
     with Session(**options) as session:
-        return session.decide(state, questions)
+        return session.decide(state, questions, images)
 
 
 def evaluate(table: Any, *, skip_bad_rows: bool = False, **options: Any) -> Run:

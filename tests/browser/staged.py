@@ -17,6 +17,8 @@ class StagedEngine:
     phase: Phase = "ready"
     pause_s: float = 0.0
     asked: int = 0
+    images: tuple[str, ...] = ()
+    """Of the last request."""
 
     async def facts(self) -> EngineFacts:
         """A llama.cpp that is what the test says."""
@@ -28,6 +30,7 @@ class StagedEngine:
     async def decide(self, request: Request) -> Reply:
         """Answer after the pause."""
         self.asked += 1
+        self.images = request.images
         await asyncio.sleep(self.pause_s)
         if self.phase != "ready":
             raise Unavailable("the model is still loading", hint="try again in a minute", phase="failed")

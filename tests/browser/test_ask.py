@@ -1,9 +1,10 @@
 """The Ask page as a person uses it."""
 
+import base64
 import re
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import FilePayload, Page, expect
 
 from tests.browser.conftest import NewPage, come_back
 from tests.browser.staged import StagedEngine
@@ -405,3 +406,111 @@ def test_the_history_is_switched_off_and_emptied(staged_address: str, open_page:
     expect(drawer.get_by_role("status")).to_have_text("Nothing is kept.")
     keep.check()
     expect(drawer.get_by_role("status")).to_contain_text("stands here")
+
+
+PNG = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+
+
+def picture(name: str, content: bytes = PNG, kind: str = "image/png") -> FilePayload:
+    return {"name": name, "mimeType": kind, "buffer": content}
+
+
+def drop_of(page: Page, name: str, event: str) -> None:
+    """What the browser tells a page of a file that is dropped or pasted."""
+    page.evaluate(
+        """([name, kind, encoded]) => {
+            const bytes = Uint8Array.from(atob(encoded), (c) => c.charCodeAt(0));
+            const data = new DataTransfer();
+            data.items.add(new File([bytes], name, { type: "image/png" }));
+            const made = kind === "drop"
+                ? new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true })
+                : new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true });
+            document.querySelector("#state").dispatchEvent(made);
+        }""",
+        [name, event, base64.b64encode(PNG).decode()],
+    )
+
+
+def names(page: Page) -> list[str]:
+    return [str(image.get_attribute("alt")) for image in page.locator("state-images img").all()]
+
+
+def test_images_come_by_choice_drop_and_paste_and_go_up_in_their_order(
+    staged_address: str, stage: StagedEngine, open_page: NewPage
+) -> None:
+    page = open_page(f"{staged_address}/")
+    page.locator("state-images input").set_input_files([picture("one.png"), picture("two.png")])
+    expect(page.locator("state-images img")).to_have_count(2)
+    drop_of(page, "three.png", "drop")
+    expect(page.locator("state-images img")).to_have_count(3)
+    drop_of(page, "four.png", "paste")
+    expect(page.locator("state-images img")).to_have_count(4)
+    page.get_by_role("button", name="Move earlier: image 4").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Move earlier: image 3")).to_be_focused()
+    page.get_by_role("button", name="Remove: image 1").click()
+    assert names(page) == ["two.png", "four.png", "three.png"]
+    expect(page.locator("state-images img").first).to_have_js_property("naturalWidth", 1)
+    page.reload()
+    expect(page.locator("state-images img")).to_have_count(3)
+    assert names(page) == ["two.png", "four.png", "three.png"]
+    page.locator(".views").get_by_text("JSON", exact=True).click()
+    expect(page.get_by_label("Request", exact=True)).to_have_value(re.compile("charged twice"))
+    decide(page)
+    expect(page.locator(".answer")).to_have_count(3)
+    assert [image.startswith("data:image/png;base64,iVBOR") for image in stage.images] == [True, True, True]
+    page.wait_for_url(re.compile("ask="))
+    other = open_page(page.url)
+    expect(other.locator("state-images img")).to_have_count(3)
+
+
+def test_images_that_cannot_be_taken_are_told_with_the_reason(staged_address: str, open_page: NewPage) -> None:
+    page = open_page(f"{staged_address}/")
+    said = page.locator("state-images [role=status]")
+    field = page.locator("state-images input")
+    field.set_input_files([picture("big.png", PNG + bytes(4_000_001)), picture("notes.txt", b"x", "text/plain")])
+    expect(said).to_have_text("big.png has 4.0 MB; 4 MB are the most. Make it smaller. notes.txt is no image.")
+    field.set_input_files([picture("broken.webp", b"RIFF", "image/webp")])
+    expect(said).to_have_text("broken.webp cannot be read. Give a PNG or JPEG.")
+    field.set_input_files([picture("really.gif", PNG, "image/gif")])
+    expect(said).to_have_text("really.gif is sent as PNG.")
+    field.set_input_files([picture(f"{n}.png") for n in range(8)])
+    expect(said).to_have_text("7.png is left out: 8 images are the most.")
+
+
+def test_an_engine_that_reads_no_images_is_said_to_and_how_to_change_that(address: str, open_page: NewPage) -> None:
+    page = open_page(f"{address}/")
+    drop_of(page, "one.png", "drop")
+    expect(page.get_by_role("alert")).to_contain_text("CLEF_IMAGES=1")
+    expect(page.locator("state-images img")).to_have_count(0)
+    page.get_by_role("alert").get_by_role("link", name="Engine").click()
+    expect(page.locator("h1")).to_be_visible()
+
+
+def test_each_kind_of_state_keeps_what_was_typed(address: str, open_page: NewPage) -> None:
+    page = open_page(f"{address}/")
+    state = page.get_by_label("State", exact=True)
+    state.fill("Where is my parcel?")
+    page.get_by_text("as chat", exact=True).click()
+    expect(page.get_by_label("Message 1", exact=True)).to_have_value("Where is my parcel?")
+    page.get_by_role("button", name="message", exact=True).click()
+    expect(page.get_by_label("Message 2", exact=True)).to_be_focused()
+    page.keyboard.type("On its way.")
+    expect(page.get_by_label("Role of message 2")).to_have_value("assistant")
+    page.get_by_text("as text", exact=True).click()
+    expect(state).to_have_value("Where is my parcel?")
+    page.reload()
+    page.get_by_text("as chat", exact=True).click()
+    expect(page.get_by_label("Message 2", exact=True)).to_have_value("On its way.")
+    page.locator(".views").get_by_text("JSON", exact=True).click()
+    expect(page.get_by_label("Request", exact=True)).to_have_value(re.compile('"role": "assistant"'))
+    page.locator(".views").get_by_text("Form", exact=True).click()
+    expect(page.get_by_label("Message 2", exact=True)).to_have_value("On its way.")
+    page.get_by_label("Message 1", exact=True).fill("")
+    decide(page)
+    expect(page.locator("state-chat .field-problem")).to_have_text("Message 1 is empty")
+    page.get_by_role("button", name="Remove message 1").click()
+    decide(page)
+    expect(page.locator(".answer")).to_have_count(3)

@@ -10,6 +10,7 @@ from playwright.sync_api import Page, Response, expect
 
 from tests.browser.conftest import NewPage, come_back
 from tests.browser.staged import StagedEngine
+from tests.browser.test_ask import picture
 from tests.browser.test_evaluate import choose, run, run_to_the_end, table
 
 pytestmark = pytest.mark.browser
@@ -67,6 +68,13 @@ def explained(page: Page) -> None:
     answered(page)
     page.get_by_role("button", name="What is margin?").first.click()
     expect(page.locator("#explain-margin")).to_be_visible()
+
+
+def in_a_chat(page: Page) -> None:
+    page.get_by_text("as chat", exact=True).click()
+    page.get_by_role("button", name="message", exact=True).click()
+    page.locator("state-images input").set_input_files([picture("one.png")])
+    expect(page.get_by_role("alert")).to_be_visible()
 
 
 def with_history(page: Page) -> None:
@@ -136,6 +144,7 @@ STATES: dict[str, tuple[str, Callable[[Page], None]]] = {
     "ask compared": ("/", compared),
     "ask copying": ("/", copying),
     "ask explained": ("/", explained),
+    "ask in a chat": ("/", in_a_chat),
     "ask with history": ("/", with_history),
     "evaluate": ("/evaluate", as_it_comes),
     "evaluate previewed": ("/evaluate", previewed),

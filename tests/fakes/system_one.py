@@ -43,6 +43,8 @@ class SystemOne:
         self.in_flight = 0
         self.most_in_flight = 0
         self.address = ""
+        self.sees: bool | None = None
+        """Whether it says that it reads images; None says nothing."""
 
     async def _systemone(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
@@ -59,7 +61,8 @@ class SystemOne:
         return web.json_response({"status": "ok"}, status=self.health_status)
 
     async def _props(self, request: web.Request) -> web.Response:
-        return web.json_response({"default_generation_settings": {"n_ctx": 4096}})
+        modalities = {} if self.sees is None else {"modalities": {"vision": self.sees}}
+        return web.json_response({"default_generation_settings": {"n_ctx": 4096}} | modalities)
 
     def app(self) -> web.Application:
         """Its routes."""

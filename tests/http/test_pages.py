@@ -308,9 +308,10 @@ def test_examples_are_drafts_that_can_be_asked(client: TestClient) -> None:
 
 def test_no_file_of_the_page_is_forgotten() -> None:
     templates = Path(STATIC).parent / "templates"
-    used = "".join(file.read_text("utf-8") for file in templates.glob("*.html"))
-    for element in (STATIC / "elements").glob("*.js"):
-        assert f"elements/{element.name}" in used
+    elements = list((STATIC / "elements").glob("*.js"))
+    used = "".join(file.read_text("utf-8") for file in [*templates.glob("*.html"), *elements])
+    for element in elements:
+        assert f'elements/{element.name}"' in used or f'from "./{element.name}"' in used
 
 
 def typed(*questions: Any) -> str:
@@ -432,3 +433,40 @@ def test_charts_come_in_the_colours_of_the_theme(client: TestClient) -> None:
     assert client.get("/runs/none/charts").status_code == 404
     assert client.get(f"/runs/{run}/charts?theme=red").status_code in (400, 422)
     assert "run-charts" in client.get(f"/runs/{run}").text
+
+
+def test_a_chat_goes_up_as_messages_and_comes_back_as_a_form(client: TestClient) -> None:
+    messages = [{"role": "user", "content": "Hello?"}, {"role": "assistant", "content": ""}]
+    chat = draft(**{"as": "chat"}, messages=messages)
+    assert read_draft(chat).state == messages[:1]
+    turned = client.post("/ask/view?to=json", content=chat).text
+    back = client.post("/ask/view?to=form", content=turned).json()
+    assert (back["as"], back["messages"]) == ("chat", messages[:1])
+    middle = client.post("/ask", content=draft(**{"as": "chat"}, messages=[*reversed(messages)]))
+    assert middle.status_code == 400
+    assert "message 1 is empty" in middle.text
+    empty = client.post("/ask", content=draft(**{"as": "chat"}, messages=[]))
+    assert "the state is empty" in empty.text
+
+
+def test_images_stay_beside_the_json_of_a_request_and_come_out_of_it(client: TestClient) -> None:
+    png = "data:image/png;base64,iVBORw0KGgo="
+    with_image = draft(images=[{"name": "a.png", "url": png}])
+    assert read_draft(with_image).images == (png,)
+    turned = client.post("/ask/view?to=json", content=with_image).text
+    assert "images" not in turned
+    assert read_draft(json.dumps({"json": turned, "images": [{"name": "a.png", "url": png}]})).images == (png,)
+    own = json.dumps(json.loads(turned) | {"images": [png]})
+    assert client.post("/ask/view?to=form", content=own).json()["images"] == [{"name": "image 1", "url": png}]
+    assert "is read" not in client.post("/ask", content=with_image).text
+    assert "reads no images" in client.post("/ask", content=with_image).text
+    damaged = client.post("/ask", content=draft(images=[{"url": "data:image/gif;base64,R0lG"}]))
+    assert (damaged.status_code, "GIF is not read" in damaged.text) == (400, True)
+
+
+def test_what_is_finished_has_notes_though_another_question_is_not(client: TestClient) -> None:
+    same = {"type": "noul", "question": "Is it bad?"}
+    questions = [{"type": "choice", "question": "Which?", "answers": []}, same, same]
+    said = client.post("/ask/notes", content=draft(questions=questions)).text
+    assert "tokens" in said
+    assert 'data-advice="2">Asks the same as question 2.' in said

@@ -17,6 +17,7 @@ from clef.errors import Rejected, TooLong
 
 ABOUT = "You are trying the 2 MB built-in model. It is for trying things: it guesses on yes/no questions."
 HOW_TO_LEAVE = "For real answers run `clef serve --model PATH.gguf`, or set CLEF_UPSTREAM to a decision server."
+HOW_TO_SEE = "Images take a model that reads them, with its projector: `CLEF_IMAGES=1 clef serve --model PATH.gguf`."
 
 
 NAME = "sparrow-nano-general-v1.1"
@@ -38,10 +39,14 @@ class BuiltinEngine:
 
     async def facts(self) -> EngineFacts:
         """Always ready."""
-        return EngineFacts("builtin", "ready", NAME, max_tokens=MAX_TOKENS, message=ABOUT, hint=HOW_TO_LEAVE)
+        return EngineFacts(
+            "builtin", "ready", NAME, max_tokens=MAX_TOKENS, message=ABOUT, hint=HOW_TO_LEAVE, images=False
+        )
 
     async def decide(self, request: Request) -> Reply:
         """Answer in a thread, so that a long text or 255 options never hold up the page."""
+        if request.images:
+            raise Rejected("the built-in model reads no images", hint=HOW_TO_SEE)
         return await asyncio.to_thread(self._decide, request)
 
     async def count_tokens(self, request: Request) -> int | None:

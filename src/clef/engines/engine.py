@@ -37,6 +37,9 @@ class EngineFacts:
     fingerprint: str | None = None
     """What tells these weights from others of the same name, such as a hash of the file; None where there is none."""
 
+    images: bool | None = None
+    """Whether images are read; None where only the first one would show it."""
+
     @property
     def identity(self) -> str:
         """Which model answers: answers of one identity may be used again and compared row by row."""

@@ -52,6 +52,7 @@ class UpstreamEngine:
         self._session: aiohttp.ClientSession | None = None
         self._served: str | None = None
         self._limit: int | None = None
+        self._sees: bool | None = None
         self._answered_at = -math.inf
         self._closed = False
 
@@ -77,7 +78,7 @@ class UpstreamEngine:
             return self._facts("loading" if error.phase == "loading" else "off", error)
         except ClefError as error:
             return self._facts("failed", error)
-        await self._learn_limit()
+        await self._learn_props()
         return self._facts("ready")
 
     async def decide(self, request: Request) -> Reply:
@@ -113,14 +114,15 @@ class UpstreamEngine:
             return await self.probe(CHECK_TIMEOUT_S)
         return self._facts("ready")
 
-    async def _learn_limit(self) -> None:
-        """llama-server tells its context in /props; another server need not have it."""
+    async def _learn_props(self) -> None:
+        """llama-server tells its context and whether it sees in /props; another server need not have it."""
         if self._limit is not None:
             return
         try:
             status, content = await self._send("GET", "/props")
-            settings = self._parse(content) if status == 200 else {}
-            self._limit = int(settings["default_generation_settings"]["n_ctx"])
+            props = self._parse(content) if status == 200 else {}
+            self._limit = int(props["default_generation_settings"]["n_ctx"])
+            self._sees = bool(props["modalities"]["vision"])
         except (ClefError, KeyError, TypeError, ValueError):
             return
 
@@ -173,6 +175,7 @@ class UpstreamEngine:
             max_tokens=self._limit,
             message=error.message if error else None,
             hint=error.hint if error else None,
+            images=self._sees,
         )
 
 

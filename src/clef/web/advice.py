@@ -14,11 +14,11 @@ DENIES = re.compile(r"\b(?:not|never|no longer|\w+n't)\b", re.IGNORECASE)
 YES_NO = ({"yes", "no"}, {"true", "false"}, {"y", "n"})
 
 
-def advice(questions: Sequence[Question]) -> list[tuple[int, str]]:
-    """What could be said better, each with the place of its question."""
+def advice(questions: Sequence[Question], places: Sequence[int] | None = None) -> list[tuple[int, str]]:
+    """What could be said better, each with the place of its question; `places` where they are not all there are."""
     seen: dict[str, int] = {}
     found: list[tuple[int, str]] = []
-    for place, question in enumerate(questions):
+    for place, question in zip(places or range(len(questions)), questions, strict=True):
         text = as_text(question.instructions or "")
         found += [(place, line) for line in _of(question, text)]
         key = f"{question.type} {_plain(text)}"

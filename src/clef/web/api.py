@@ -45,6 +45,7 @@ async def health(request: Request) -> Health:
         model=facts.model,
         address=facts.address,
         max_tokens=facts.max_tokens,
+        images=facts.images,
         message=facts.message,
         hint=facts.hint,
         version=__version__,

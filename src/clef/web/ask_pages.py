@@ -11,11 +11,12 @@ from fastapi.responses import HTMLResponse, PlainTextResponse
 from starlette.responses import Response
 
 from clef.decisions.examples import Request as Asked
+from clef.decisions.images import MAX_IMAGE_BYTES, MAX_IMAGES
 from clef.decisions.questions import MAX_LEVELS, MAX_OPTIONS, MIN_LEVELS
 from clef.engines.engine import Engine
-from clef.errors import ClefError, InputError
+from clef.errors import ClefError
 from clef.web.advice import advice
-from clef.web.drafts import as_draft, as_json, how_asked, json_problem, read_draft
+from clef.web.drafts import as_draft, as_json, how_asked, json_problem, read_draft, read_finished
 from clef.web.errors import Json
 from clef.web.history_pages import keep_ask
 from clef.web.interference import ask as ask_in
@@ -34,6 +35,7 @@ def ask_pages() -> APIRouter:
     async def ask(request: Request) -> Response:
         """The form: a state, questions, and room for the answers."""
         limits = {"max_options": MAX_OPTIONS, "min_levels": MIN_LEVELS, "max_levels": MAX_LEVELS}
+        limits |= {"images": MAX_IMAGES, "image_bytes": MAX_IMAGE_BYTES}
         return await page(request, "ask.html", limits=limits, examples=_examples())
 
     @router.post("/ask")
@@ -58,15 +60,15 @@ def ask_pages() -> APIRouter:
 
     @router.post("/ask/notes")
     async def notes(request: Request) -> Response:
-        """What a draft takes of the tokens, and advice on its questions, as a fragment; nothing while unfinished."""
-        try:
-            asked = read_draft(await _text(request))
-        except InputError:
+        """What a draft takes of the tokens, and advice on its questions, as a fragment; the unfinished is left out."""
+        asked, places = read_finished(await _text(request))
+        if asked is None:
             return fragment(request, "notes.html", tokens=None, limit=None, advice=[])
         engine: Engine = request.app.state.engine
         limit = (await engine.facts()).max_tokens
         tokens = await while_connected(request, _tokens(asked, engine))
-        return fragment(request, "notes.html", tokens=tokens, limit=limit, advice=advice(asked.questions))
+        said = advice(asked.questions, places)
+        return fragment(request, "notes.html", tokens=tokens, limit=limit, advice=said)
 
     @router.post("/ask/view")
     async def view(request: Request, to: str) -> Response:

@@ -1,15 +1,18 @@
 """Turns what stands in the Ask form into the body of a predict request, or into what is wrong with it.
 
-A draft is what the form keeps: the state as the person typed it, with whether to read it as text or as JSON, and
-the questions as they stand, unfinished ones included; or, from the JSON view, `{"json": …}` with the whole request as
-text. One becomes the other here and not in the browser, so that no script has to read a number that it cannot hold.
+A draft is what the form keeps: the state as the person typed it, with whether to read it as text, as JSON or as a
+chat, the images, and the questions as they stand, unfinished ones included; or, from the JSON view, `{"json": …}` with
+the request but its images as text. One becomes the other here and not in the browser, so that no script has to read a
+number that it cannot hold.
 """
 
 import json
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Literal, NoReturn, get_args
 
 from clef.decisions.examples import Request
+from clef.decisions.questions import Question, read_questions, state_problems
 from clef.errors import InputError, Problem
 from clef.web.predict import read_request
 
@@ -20,17 +23,43 @@ How = Literal["together", "alone", "both"]
 def read_draft(text: str) -> Request:
     """The request in a draft. Raises InputError with every problem; its paths are those of the predict body."""
     draft = _opened(text)
+    images = _images(draft)
     if isinstance(draft.get("json"), str):
-        return read_request(_read_json(draft["json"]))
+        body = _read_json(draft["json"])
+        if images and isinstance(body, dict):
+            body["images"] = [*(body.get("images") or ()), *images]
+        return read_request(body)
     state, problems = _state(draft)
     try:
-        request = read_request({"state": state, "questions": draft.get("questions")})
+        request = read_request({"state": state, "questions": draft.get("questions"), "images": images})
     except InputError as error:
         found = [*problems, *(problem for problem in error.problems if not (problems and problem.column == "state"))]
         raise InputError.of(found, "the request") from error
     if problems:
         raise InputError.of(problems, "the request")
     return request
+
+
+def read_finished(text: str) -> tuple[Request | None, tuple[int, ...]]:
+    """What of a draft could be asked already, without its images, with the place of each of its questions; no request
+    where there is nothing yet.
+    """
+    draft = _opened(text)
+    if isinstance(draft.get("json"), str) or not isinstance(draft.get("questions"), list):
+        try:
+            request = read_draft(text)
+        except InputError:
+            return None, ()
+        return request, tuple(range(len(request.questions)))
+    state, _ = _state(draft)
+    found: list[Question] = []
+    places: list[int] = []
+    for place, raw in enumerate(draft["questions"]):
+        with suppress(InputError):
+            found += read_questions([raw])
+            places.append(place)
+    is_asked = bool(found) and not state_problems(state)
+    return (Request(state, tuple(found)) if is_asked else None), tuple(places)
 
 
 def how_asked(text: str) -> How:
@@ -59,9 +88,15 @@ def as_draft(text: str) -> dict[str, Any]:
     drafts = [_question_draft(raw, f"questions[{place}]", problems) for place, raw in enumerate(questions)]
     if problems:
         raise InputError.of(problems, "the request")
+    images = body.get("images")
+    draft: dict[str, Any] = {"state": "", "as": "text", "questions": drafts}
+    if isinstance(images, list):
+        draft["images"] = [{"name": f"image {place}", "url": image} for place, image in enumerate(images, 1)]
     if isinstance(state, str):
-        return {"state": state, "as": "text", "questions": drafts}
-    return {"state": json.dumps(state, ensure_ascii=False, indent=2), "as": "json", "questions": drafts}
+        return draft | {"state": state}
+    if _is_chat(state):
+        return draft | {"as": "chat", "messages": state}
+    return draft | {"state": json.dumps(state, ensure_ascii=False, indent=2), "as": "json"}
 
 
 def _question_draft(raw: Any, where: str, problems: list[Problem]) -> dict[str, Any]:
@@ -121,7 +156,40 @@ def json_problem(text: str) -> Problem | None:
     return None
 
 
+def _is_chat(state: Any) -> bool:
+    """Whether a state is messages of a chat that the form has fields for."""
+    return (
+        isinstance(state, list)
+        and bool(state)
+        and all(
+            isinstance(message, dict)
+            and set(message) == {"role", "content"}
+            and all(isinstance(part, str) for part in message.values())
+            for message in state
+        )
+    )
+
+
+def _chat(messages: Any) -> tuple[Any, list[Problem]]:
+    """The messages that hold something; one that is empty before another that is not is a problem."""
+    listed = [message for message in messages or () if isinstance(message, dict)]
+    while listed and not str(listed[-1].get("content") or "").strip():
+        listed.pop()
+    empty = [place for place, message in enumerate(listed, 1) if not str(message.get("content") or "").strip()]
+    hint = "write it, or remove it"
+    problems = [Problem(f"message {place} is empty", "empty_message", column="state", hint=hint) for place in empty]
+    return listed, problems
+
+
+def _images(draft: dict[str, Any]) -> list[Any]:
+    """The data URLs of a draft's images."""
+    images = draft.get("images")
+    return [image.get("url") if isinstance(image, dict) else image for image in images or ()]
+
+
 def _state(draft: dict[str, Any]) -> tuple[Any, list[Problem]]:
+    if draft.get("as") == "chat":
+        return _chat(draft.get("messages"))
     text = draft.get("state")
     if draft.get("as") != "json" or not isinstance(text, str) or not text.strip():
         return text, []

@@ -6,25 +6,31 @@ from typing import Any
 
 from clef.decisions.answers import Answer
 from clef.decisions.examples import Reply, Request
+from clef.decisions.images import read_images
 from clef.decisions.questions import Question, as_text, read_questions, state_problems
 from clef.engines.engine import Engine
 from clef.errors import InputError, Problem
 
 
 def read_request(body: Any) -> Request:
-    """The request in `{"state": …, "questions": [...]}`. Raises InputError with every problem in it."""
+    """The request in `{"state": …, "questions": [...], "images": [...]}`. Raises InputError with every problem."""
     if not isinstance(body, Mapping):
         problem = Problem('expected {"state": …, "questions": […]}', "not_an_object")
         raise InputError.of([problem])
     problems = state_problems(body.get("state"))
     questions: tuple[Question, ...] = ()
+    images: tuple[str, ...] = ()
     try:
         questions = read_questions(body.get("questions"))
     except InputError as error:
         problems += error.problems
+    try:
+        images = read_images(body.get("images"))
+    except InputError as error:
+        problems += error.problems
     if problems:
         raise InputError.of(problems, "the request")
-    return Request(body["state"], questions)
+    return Request(body["state"], questions, images)
 
 
 async def predict(request: Request, engine: Engine) -> dict[str, Any]:

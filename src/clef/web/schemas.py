@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from clef.decisions.images import MAX_IMAGES
+
 
 class Shape(BaseModel):
     """Base of every documented shape: a field's docstring is its description."""
@@ -43,6 +45,8 @@ class PredictRequest(Shape):
 
     state: str | dict[str, Any] | list[Any]
     questions: list[QuestionIn] = Field(min_length=1)
+    images: list[str] | None = Field(default=None, max_length=MAX_IMAGES)
+    """PNG or JPEG as data URLs, before the state; 4 MB each."""
 
 
 class AnswerOut(Shape):
@@ -104,6 +108,8 @@ class Health(Shape):
     model: str | None
     address: str | None
     max_tokens: int | None
+    images: bool | None
+    """Whether images are read; null where only the first one would show it."""
     message: str | None
     hint: str | None
     version: str

@@ -9,43 +9,73 @@ from clef.decisions.examples import Request
 from clef.decisions.questions import Choice, Noul, Question, Score
 from clef.decisions.wire import encode
 
-Language = Literal["curl", "python", "sdk", "javascript"]
+Language = Literal["curl", "python", "sdk", "javascript", "jssdk"]
 LINE = 100
 """Characters a line of Python may have."""
 
 
 def snippet(request: Request, language: Language, address: str) -> str:
     """Code that asks the request of the clef at an address."""
-    body = {"state": request.state, "questions": [_plain(question) for question in request.questions]}
     match language:
         case "curl":
-            quoted = shlex.quote(json.dumps(body, ensure_ascii=False, indent=2))
+            quoted = shlex.quote(_json(_body(request)))
             return f"curl {shlex.quote(f'{address}/api/predict')} \\\n  --json {quoted}\n"
         case "javascript":
-            text = json.dumps(body, ensure_ascii=False, indent=2).replace("\n", "\n  ")
             return (
                 f"const response = await fetch({json.dumps(f'{address}/api/predict')}, {{\n"
                 '  method: "POST",\n  headers: { "Content-Type": "application/json" },\n'
-                f"  body: JSON.stringify({text}),\n}});\n"
+                f"  body: JSON.stringify({_json(_body(request), 2)}),\n}});\n"
                 "const { results } = await response.json();\n"
                 "for (const { question, prediction, probability } of results) {\n"
                 "  console.log(question, prediction, probability);\n}\n"
             )
-        case "python":
-            asked = ",\n".join(_typed(question) for question in request.questions)
+        case "jssdk":
             return (
-                f"import clef\n\nstate = {_literal(request.state)}\nquestions = [\n{_indented(asked)},\n]\n"
-                f'answers = clef.decide(state, questions, engine="upstream", upstream={address!r})\n'
-                "for answer in answers:\n    print(answer.prediction, answer.top_probability)\n"
+                'import { TypeSafeClient } from "@typesafe-ai/sdk";\n\n'
+                f'const client = new TypeSafeClient({{ apiKey: "any", baseURL: {json.dumps(address)} }});\n'
+                f"const {{ answers }} = await client.systemOne({_json(encode(request))}, {{ timeout: 60_000 }});\n"
+                "for (const [name, answer] of Object.entries(answers)) {\n  console.log(name, answer);\n}\n"
             )
-    wire = encode(request)
+        case "python":
+            return _python(request, address)
+        case "sdk":
+            return _python_sdk(request, address)
+
+
+def _python(request: Request, address: str) -> str:
+    asked = ",\n".join(_typed(question) for question in request.questions)
+    images = f"images = {_literal(list(request.images))}\n" if request.images else ""
+    given = ", images=images" if request.images else ""
     return (
-        f"from typesafe_sdk import TypeSafeClient\n\nstate = {_literal(wire['state'])}\n"
+        f"import clef\n\nstate = {_literal(request.state)}\n{images}questions = [\n{_indented(asked)},\n]\n"
+        f"answers = clef.decide(\n    state, questions{given}, engine='upstream', upstream={address!r},"
+        " upstream_model='clef'\n)\n"
+        "for answer in answers:\n    print(answer.prediction, answer.top_probability)\n"
+    )
+
+
+def _python_sdk(request: Request, address: str) -> str:
+    wire = encode(request)
+    images = f"images = {_literal(wire['images'])}\n" if request.images else ""
+    given = ', extra_body={"images": images}' if request.images else ""
+    return (
+        f"from typesafe_sdk import TypeSafeClient\n\nstate = {_literal(wire['state'])}\n{images}"
         f"questions = {_literal(wire['questions'])}\n"
         f'client = TypeSafeClient(api_key="any", base_url={address!r})\n'
-        "reply = client.system_one(state, questions, timeout=60)\n"
+        f"reply = client.system_one(state, questions{given}, timeout=60)\n"
         "for name, answer in reply.answers.items():\n    print(name, answer)\n"
     )
+
+
+def _body(request: Request) -> dict[str, Any]:
+    """The request as POST /api/predict takes it."""
+    body: dict[str, Any] = {"state": request.state, "questions": [_plain(question) for question in request.questions]}
+    return body | ({"images": list(request.images)} if request.images else {})
+
+
+def _json(value: Any, indent: int = 0) -> str:
+    """JSON on many lines, those after the first moved in."""
+    return json.dumps(value, ensure_ascii=False, indent=2).replace("\n", "\n" + " " * indent)
 
 
 def _plain(question: Question) -> dict[str, Any]:

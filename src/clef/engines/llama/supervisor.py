@@ -171,6 +171,7 @@ class LlamaEngine:
             message=self._message,
             hint=self._hint,
             fingerprint=self._fingerprint,
+            images=served.images if served else None,
         )
 
     async def decide(self, request: Request) -> Reply:

@@ -11,6 +11,8 @@ class AskForm extends HTMLElement {
   connectedCallback() {
     this.form = this.querySelector("form");
     this.state = this.querySelector("#state");
+    this.chat = this.querySelector("state-chat");
+    this.images = this.querySelector("state-images");
     this.request = this.querySelector("#request");
     this.checks = [
       [this.querySelector("#json-check"), this.state],
@@ -29,6 +31,7 @@ class AskForm extends HTMLElement {
     } catch {
       this.draft = this.examples[0]; // remembered by another version of clef
     }
+    this.images.restore();
     this.listen();
     this.takeLink();
     this.follow(shown);
@@ -37,7 +40,7 @@ class AskForm extends HTMLElement {
   listen() {
     this.addEventListener("input", () => this.edited());
     this.addEventListener("change", ({ target }) => {
-      if (target.name === "as") this.showAs();
+      if (target.name === "as") this.changeAs();
       if (target.name === "view") this.changeView(target.value);
     });
     this.addEventListener("click", (event) => this.clicked(event));
@@ -56,18 +59,23 @@ class AskForm extends HTMLElement {
 
   get draft() {
     const how = this.form.elements.how.value;
-    if (this.view === "json") return { json: this.request.value, how };
+    const images = this.images.value.length ? { images: this.images.value } : {};
+    if (this.view === "json") return { json: this.request.value, how, ...images };
     const cards = [...this.questions.querySelectorAll("question-card")];
-    return { state: this.state.value, as: this.as, questions: cards.map((card) => card.value), how };
+    const state = { state: this.state.value, as: this.as };
+    if (this.as === "chat" || !this.chat.isEmpty) state.messages = this.chat.value;
+    return { ...state, questions: cards.map((card) => card.value), how, ...images };
   }
 
   set draft(draft) {
     this.form.elements.how.value = draft.how ?? "together";
     const isJson = typeof draft.json === "string";
     this.showView(isJson ? "json" : "form");
+    this.images.value = draft.images;
     if (isJson) this.request.value = draft.json;
     else {
       this.state.value = draft.state;
+      this.chat.value = draft.messages;
       this.form.elements.as.value = draft.as;
       this.questions.replaceChildren();
       for (const question of draft.questions) this.add(question);
@@ -77,13 +85,18 @@ class AskForm extends HTMLElement {
     this.edited();
   }
 
+  // The draft as a text to compare.
+  get key() {
+    return small(this.draft);
+  }
+
   get view() {
     return this.form.elements.view.value;
   }
 
   showView(view) {
     this.form.elements.view.value = view;
-    this.querySelector("#view-form").hidden = view === "json";
+    for (const part of ["#view-form", "#view-questions"]) this.querySelector(part).hidden = view === "json";
     this.querySelector("#view-json").hidden = view === "form";
   }
 
@@ -91,12 +104,13 @@ class AskForm extends HTMLElement {
   async changeView(to) {
     const from = to === "json" ? "form" : "json";
     this.showView(from);
-    const { how, ...draft } = this.draft;
+    const { how, images = [], ...draft } = this.draft;
     const body = from === "json" ? draft.json : JSON.stringify(draft);
     try {
       const response = await fetch(`/ask/view?to=${to}`, { method: "POST", body });
       if (!response.ok) return this.showProblems(await response.text());
-      this.draft = to === "json" ? { json: await response.text(), how } : { ...(await response.json()), how };
+      const turned = to === "json" ? { json: await response.text() } : await response.json();
+      this.draft = { ...turned, how, images: [...images, ...(turned.images ?? [])] };
       this.form.querySelector(`[name=view][value=${to}]`).focus();
     } catch {
       this.unreachable({ target: this.form });
@@ -152,7 +166,7 @@ class AskForm extends HTMLElement {
       if (push) history.pushState({}, "", `/?ask=${id}`);
       const mine = this.draft;
       this.draft = draft;
-      this.asked = JSON.stringify(this.draft);
+      this.asked = this.key;
       this.show(id, document.createRange().createContextualFragment(answers).childNodes);
       if (keepDraft) this.draft = mine;
       else if (push) document.getElementById("answers-heading").focus();
@@ -166,7 +180,7 @@ class AskForm extends HTMLElement {
     this.shown = id;
     if (!id) this.asked = undefined;
     this.answers.replaceChildren(...nodes);
-    this.answers.classList.toggle("stale", this.asked !== undefined && this.asked !== JSON.stringify(this.draft));
+    this.answers.classList.toggle("stale", this.asked !== undefined && this.asked !== this.key);
   }
 
   get as() {
@@ -249,7 +263,24 @@ class AskForm extends HTMLElement {
     (next?.querySelector("textarea") ?? this.querySelector("[data-add]")).focus();
   }
 
+  // What was typed as one kind stays for when one comes back to it; an empty chat begins with it, and an empty text
+  // with the chat.
+  changeAs() {
+    const text = this.state.value;
+    if (this.as === "chat" && this.chat.isEmpty) this.chat.value = messagesIn(text);
+    else if (this.as === "json" && !text.trim() && !this.chat.isEmpty) {
+      this.state.value = JSON.stringify(this.chat.value, null, 2);
+    }
+    this.showAs();
+  }
+
   showAs() {
+    const typed = this.querySelector("[data-part=typed]");
+    const isChat = this.as === "chat";
+    typed.hidden = isChat;
+    this.chat.hidden = !isChat;
+    delete (isChat ? typed : this.chat).dataset.field;
+    (isChat ? this.chat : typed).dataset.field = "state";
     this.state.classList.toggle("code", this.as === "json");
     this.state.spellcheck = this.as !== "json";
     this.checkJson();
@@ -262,13 +293,13 @@ class AskForm extends HTMLElement {
       this.checkJson();
       this.notes.dispatchEvent(new Event("note"));
     }, 250);
-    const stale = this.asked !== undefined && this.asked !== JSON.stringify(this.draft);
+    const stale = this.asked !== undefined && this.asked !== this.key;
     this.answers.classList.toggle("stale", stale);
     clearProblem(document.activeElement?.closest?.("[data-field]"));
   }
 
   remember() {
-    const text = JSON.stringify({ ...this.draft, shown: this.shown });
+    const text = small({ ...this.draft, shown: this.shown });
     for (const storage of ["sessionStorage", "localStorage"]) {
       try {
         window[storage].setItem(KEY, text);
@@ -301,9 +332,11 @@ class AskForm extends HTMLElement {
     const checked = this.checks.find(([check]) => check === event.target)?.[1];
     if (event.target !== this.form && event.target !== this.notes && !checked) return;
     request.headers["Content-Type"] = checked ? "text/plain" : "application/json";
-    request.body = checked ? checked.value : JSON.stringify(this.draft);
+    if (checked) request.body = checked.value;
+    else if (event.target === this.notes) request.body = JSON.stringify({ ...this.draft, images: undefined });
+    else request.body = JSON.stringify(this.draft);
     if (event.target !== this.form) return;
-    this.sent = request.body;
+    this.sent = this.key;
     this.form.setAttribute("aria-busy", "true");
     this.slow = setTimeout(() => {
       this.stopButton.hidden = false;
@@ -320,7 +353,7 @@ class AskForm extends HTMLElement {
     if (event.target === this.notes) this.showAdvice();
     if (event.target !== this.form) return;
     this.asked = this.sent;
-    this.answers.classList.toggle("stale", this.asked !== JSON.stringify(this.draft));
+    this.answers.classList.toggle("stale", this.asked !== this.key);
     this.undoLine.hidden = true;
     this.showEachProblem();
     this.address();
@@ -360,6 +393,23 @@ class AskForm extends HTMLElement {
     const path = event.target.closest("[data-go]")?.closest("[data-path]")?.dataset.path;
     if (path) field(this, path)?.querySelector("textarea, input, button")?.focus();
   }
+}
+
+// A draft as text, without the bytes of its images.
+function small(draft) {
+  return JSON.stringify(draft, (name, value) => (name === "url" ? undefined : value));
+}
+
+// A text as the first message of a chat, or the messages that it is the JSON of.
+function messagesIn(text) {
+  try {
+    const found = JSON.parse(text);
+    const isChat = Array.isArray(found) && found.every(({ role, content }) => role?.trim && content?.trim);
+    if (isChat) return found.map(({ role, content }) => ({ role, content }));
+  } catch {
+    // Text, then.
+  }
+  return [{ role: "user", content: text }];
 }
 
 function isDraft(draft) {

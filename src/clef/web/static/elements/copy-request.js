@@ -7,6 +7,7 @@ const NAMES = {
   python: "Python",
   sdk: "Python for the TypeSafe SDK",
   javascript: "JavaScript",
+  jssdk: "JavaScript for the TypeSafe SDK",
 };
 
 document.addEventListener("click", async (event) => {

@@ -1,0 +1,67 @@
+"""Code that the page gives to copy, run as a person would run it."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from clef.decisions.examples import Request
+from clef.decisions.questions import Choice, Noul, Score
+from clef.decisions.wire import encode
+from clef.engines.upstream import UpstreamEngine
+from clef.web.snippets import Language, snippet
+from tests.fakes.system_one import SystemOne
+from tests.http.conftest import served
+
+ROOT = Path(__file__).parents[2]
+NO_SKIPS = bool(os.environ.get("CLEF_TEST_NO_SKIPS"))
+PNG = "data:image/png;base64,iVBORw0KGgo="
+ASKED = Request(
+    [{"role": "user", "content": 'it\'s \\ "new"\n$HOME `id` !x'}, {"role": "assistant", "content": "Où? 👍"}],
+    (Choice("Où?", {"thé": "leaf", "eau": None}), Noul("Hot?", true="steams"), Score("How?", ["a'", 'b"'])),
+    (PNG, PNG),
+)
+TEXT = Request("a $tate", (Noul("Is it?"),))
+RUNNERS = {
+    "curl": ["bash", "-c"],
+    "python": [sys.executable, "-c"],
+    "sdk": [sys.executable, "-c"],
+    "javascript": ["node", "--input-type=module", "-e"],
+    "jssdk": ["node", "--input-type=module", "-e"],
+}
+
+
+@pytest.fixture
+def address(server: SystemOne) -> Iterator[str]:
+    server.sees = True
+    with served(UpstreamEngine(server.address)) as found:
+        yield found
+
+
+def missing(language: str) -> str | None:
+    """What this machine lacks to run a language; None where nothing."""
+    program = RUNNERS[language][0]
+    if shutil.which(program) is None or (language == "curl" and shutil.which("curl") is None):
+        return f"no {program} here"
+    package = ROOT / "node_modules/@typesafe-ai/sdk"
+    return f"no {package}: npm install" if language == "jssdk" and not package.is_dir() else None
+
+
+@pytest.mark.parametrize("language", get_args(Language))
+def test_code_that_was_copied_runs_and_asks_just_the_same(address: str, server: SystemOne, language: Language) -> None:
+    lacking = missing(language)
+    if lacking:
+        pytest.fail(lacking) if NO_SKIPS else pytest.skip(lacking)
+    for request in (TEXT, ASKED):
+        code = snippet(request, language, address)
+        command = [*RUNNERS[language], code]
+        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60, cwd=ROOT)
+        assert done.returncode == 0, done.stderr
+        sent = {name: server.bodies[-1].get(name) for name in ("state", "questions", "images")}
+        assert sent == {"images": None} | encode(request)
+    assert "0.6" in done.stdout
