@@ -17,6 +17,8 @@ from clef.errors import SettingsError
 
 EngineChoice = Literal["auto", "builtin", "llama", "upstream"]
 PREFIX = "CLEF_"
+DEVICE = r"^\w+(,\w+)*$"
+"""What a device may be called, or several."""
 
 
 class Settings(BaseSettings):
@@ -61,6 +63,9 @@ class Settings(BaseSettings):
     """Seconds a llama.cpp may take from its start until it answers a decision."""
     context: Annotated[int, Field(ge=256)] = 4096
     """Tokens that one request may have: state and questions together. More needs more memory."""
+    device: Annotated[str, Field(pattern=DEVICE)] = "auto"
+    """Where llama.cpp puts the model: auto (it chooses, and splits over several), none (the processor), or a device by
+    its name in `llama-server --list-devices`, such as ROCm0 or CUDA0; several are written with commas."""
     images: bool = False
     """Read images as well: loads the projector (mmproj) that lies beside the model, which takes memory."""
     exit_with_engine: bool = False

@@ -95,6 +95,23 @@ def test_a_phase_that_changes_by_itself_shows_and_what_was_opened_stays_open(
     assert script.done == ["restart {'context': 2048}"]
 
 
+def test_a_device_and_a_context_are_chosen_and_survive_a_look_at_the_state(
+    script: ScriptedEngine, engine_address: str, open_page: NewPage
+) -> None:
+    page = open_page(engine_address)
+    button = page.get_by_role("button", name="Restart with these")
+    expect(button).to_have_attribute("aria-disabled", "true")
+    page.get_by_label("device").select_option("ROCm0: AMD Radeon RX 9070 XT, 16 GB")
+    page.get_by_label("tokens a request may have").select_option("8192")
+    with page.expect_response("**/engine/status"):
+        expect(button).to_have_attribute("aria-disabled", "false")
+    expect(page.get_by_label("device")).to_have_value("ROCm0")
+    button.click()
+    expect(page.get_by_role("alert").filter(has_text="▲")).to_have_count(0)
+    page.wait_for_function("!document.querySelector('engine-setup button').dataset.pending")
+    assert script.done == ["restart {'context': 8192, 'device': 'ROCm0'}"]
+
+
 def test_what_cannot_be_done_is_explained_beside_the_button(
     engine_address: str, script: ScriptedEngine, open_page: NewPage
 ) -> None:

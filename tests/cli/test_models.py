@@ -14,9 +14,8 @@ import typer
 from typer.testing import CliRunner
 
 from clef.cli import models
-from clef.engines.models.catalogue import named
 from clef.errors import ClefError
-from tests.fakes.hub import Hub, running_hub
+from tests.fakes.hub import Hub, hub_of
 from tests.tiny.models import write_clef
 
 CONTENT = b"GGUF" + os.urandom(400_000)
@@ -24,14 +23,10 @@ CONTENT = b"GGUF" + os.urandom(400_000)
 
 @pytest.fixture(autouse=True)
 def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
-    wanted = named("julia-1:Q8_0")
-    assert wanted.file is not None
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
     for name in ("HF_HUB_CACHE", "HF_TOKEN"):
         monkeypatch.delenv(name, raising=False)
-    with running_hub() as running:
-        running.files[f"{wanted.model.repo}/{wanted.file.file}"] = CONTENT
-        monkeypatch.setenv("HF_ENDPOINT", running.address)
+    with hub_of("julia-1:Q8_0", CONTENT, monkeypatch) as running:
         yield running
 
 

@@ -82,3 +82,50 @@ def test_every_option_sets_what_it_names() -> None:
     off = (params.mmproj_use_gpu, params.warmup, params.fit_params, params.ui)
     assert all(on)
     assert not any(off)
+
+
+def found_devices(*kinds: str) -> list[dict[str, object]]:
+    """What the wheel says of its devices: Vulkan0, Vulkan1, … of these kinds, and the processor."""
+    import xllamacpp
+
+    types = xllamacpp.ggml_backend_dev_type
+    found = [("CPU", "CPU"), *((f"Vulkan{number}", kind) for number, kind in enumerate(kinds))]
+    return [{"name": name, "type": types[f"GGML_BACKEND_DEVICE_TYPE_{kind}"]} for name, kind in found]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "device", "main_gpu"),
+    [
+        (("GPU", "GPU"), "Vulkan1", 1),
+        (("IGPU", "GPU"), "Vulkan1", 0),  # llama.cpp counts no integrated one beside a card
+        (("IGPU",), "Vulkan0", 0),
+        ((), "none", -1),
+    ],
+)
+def test_one_device_is_chosen_as_llama_cpp_counts_them(
+    kinds: tuple[str, ...], device: str, main_gpu: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import xllamacpp
+
+    from clef.engines.llama.host import apply
+
+    monkeypatch.setattr(xllamacpp, "get_device_info", lambda: found_devices(*kinds))
+    params = xllamacpp.CommonParams()
+    apply(["--device", device], params)
+    assert (params.main_gpu, params.split_mode.name) == (main_gpu, "LLAMA_SPLIT_MODE_NONE")
+
+
+@pytest.mark.parametrize(
+    ("device", "said"),
+    [("Vulkan0", "invalid device: Vulkan0; it can use: Vulkan1"), ("Vulkan0,Vulkan1", "several need a llama-server")],
+)
+def test_a_device_that_the_wheel_cannot_use_is_refused_with_those_it_can(
+    device: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import xllamacpp
+
+    from clef.engines.llama.host import Rejected, apply
+
+    monkeypatch.setattr(xllamacpp, "get_device_info", lambda: found_devices("IGPU", "GPU"))
+    with pytest.raises(Rejected, match=said):
+        apply(["--device", device], xllamacpp.CommonParams())

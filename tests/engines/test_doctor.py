@@ -193,13 +193,16 @@ class TestLlamaCpp:
         second = "ROCm1: AMD Radeon Graphics (32000 MiB, 31000 MiB free)"
         finding = found(amd_linux(programs={"--list-devices": devices(RX_9070_XT, second)}))["several"]
         assert finding.level == "warn"
-        assert "--device ROCm0" in str(finding.remedy)
+        assert "CLEF_DEVICE=ROCm0" in str(finding.remedy)
 
     @pytest.mark.parametrize(
         ("said", "level", "words"),
         [
             (Ran(0, "version: 11549 (abc)"), "ok", "build 11549"),
             (Ran(0, "version: b11400-abc"), "ok", "build 11400"),
+            (Ran(0, "load_backend: x\nversion: 0.1.0-dev (build 11434, commit a1b2c3d)"), "ok", "build 11434"),
+            (Ran(0, "version: 0.1.0-dev (build 10434, commit a1b2c3d)"), "fail", "is build 10434"),
+            (Ran(0, "version: 0.1.0-dev (build 1, commit a1b2c3d)"), "unknown", "does not know its own build"),
             (Ran(0, "version: 11365 (abc)"), "warn", "clef models came with build 11379"),
             (Ran(0, "version: 5000 (abc)"), "fail", "/v1/systemone came with build 11361"),
             (Ran(0, "hello"), "unknown", "does not say its version"),

@@ -1,6 +1,7 @@
 """Which engine answers, and what a person is told about the choice."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -57,7 +58,7 @@ async def test_a_server_that_decides_nothing_is_named_and_not_used(server: Syste
 
 
 async def test_a_stranger_that_speaks_no_http_is_named_and_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clef.engines.opening.LOOK_TIMEOUT_S", 0.3)
+    monkeypatch.setattr("clef.engines.looking.LOOK_TIMEOUT_S", 0.3)
 
     async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()
@@ -67,7 +68,9 @@ async def test_a_stranger_that_speaks_no_http_is_named_and_left_alone(monkeypatc
         address = f"http://127.0.0.1:{stranger.sockets[0].getsockname()[1]}"
         async with opened(upstream=address) as (_, facts):
             assert facts.kind == "builtin"
-            assert f"What listens at {address} is not used, and left alone" in str(facts.message)
+            said = str(facts.message)
+            assert f"What listens at {address} (" in said
+            assert f"process {os.getpid()}) is not used, and left alone" in said
 
 
 async def test_a_server_that_wants_a_key_says_so(server: SystemOne) -> None:

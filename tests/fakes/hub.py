@@ -12,6 +12,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import pytest
+
+from clef.engines.models.catalogue import named
+
 COMMIT = "4a192915" * 5
 RESOLVE = re.compile(r"/(?P<repo>[^/]+/[^/]+)/resolve/(?P<revision>[^/]+)/(?P<file>[^?]+)")
 TREE = re.compile(r"/api/models/(?P<repo>[^/]+/[^/]+)/tree/")
@@ -158,3 +162,14 @@ def running_hub() -> Iterator[Hub]:
         hub.shutdown()
         hub.server_close()
         thread.join(5)
+
+
+@contextmanager
+def hub_of(name: str, content: bytes, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+    """A hub that has one model of the catalogue, such as "julia-1:Q8_0", and that clef takes for the hub."""
+    wanted = named(name)
+    assert wanted.file is not None
+    with running_hub() as running:
+        running.files[f"{wanted.model.repo}/{wanted.file.file}"] = content
+        monkeypatch.setenv("HF_ENDPOINT", running.address)
+        yield running

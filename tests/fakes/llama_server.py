@@ -23,7 +23,8 @@ It takes what clef gives to llama-server, and besides:
     --exit-with-variable NAME LINE
                           write LINE and exit with 1 when the environment has NAME
 
-With --version alone it says that it is build 5000, as an old one of another tool would.
+With --version alone it says that it is build 5000, as an old one of another tool would; with --list-devices alone it
+lists what the environment variable FAKE_DEVICES says, and without that knows no such option.
 """
 
 import argparse
@@ -49,6 +50,9 @@ MESSAGES = {
 def main() -> None:
     if sys.argv[1:] == ["--version"]:
         say("version: 5000 (0ld0ld0)\nbuilt with a compiler for a machine")
+        return
+    if sys.argv[1:] == ["--list-devices"] and "FAKE_DEVICES" in os.environ:
+        print(f"Available devices:\n{os.environ['FAKE_DEVICES']}")
         return
     arguments = read_arguments()
     if arguments.starts:
@@ -84,7 +88,8 @@ def read_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     for names in (("-m",), ("--alias",), ("--host",), ("-np",), ("-lv",), ("--threads-http",), ("-b",), ("-ub",)):
         parser.add_argument(*names)
-    parser.add_argument("--mmproj")
+    for name in ("--mmproj", "--device"):
+        parser.add_argument(name)
     for name in ("--exit-above", "--exit-with-variable"):
         parser.add_argument(name, nargs=2)
     for name in ("--no-mmproj", "-v"):

@@ -150,6 +150,10 @@ class ScriptedEngine(ChosenEngine):
         """As the real one, at once."""
         self._do(f"restart {change.to_dict()}", READY)
 
+    async def forget(self) -> None:
+        """As the real one, at once."""
+        self._do("forget", replace(self.now, kept=()))
+
     def _do(self, action: str, then: Status) -> None:
         if self.refusal is not None:
             raise self.refusal

@@ -11,16 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fastapi import FastAPI
 from starlette.testclient import TestClient
 
 from clef.engines.builtin import BuiltinEngine
-from clef.engines.models.catalogue import named
 from clef.engines.opening import ChosenEngine
 from clef.settings import Settings
-from clef.web import app as web_app
 from clef.web import engine_api
-from tests.fakes.hub import Hub, running_hub
+from tests.fakes.hub import Hub, hub_of
 from tests.http.conftest import Client, served
 from tests.process.conftest import FAKE
 from tests.process.waiting import is_alive, pids_in
@@ -31,20 +28,10 @@ ASKED = {"context": "sky", "questions": [{"type": "noul", "instructions": "Blue?
 
 @pytest.fixture(autouse=True)
 def surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """An empty cache, and an app that has these routes."""
+    """An empty cache."""
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
     for name in ("HF_HUB_CACHE", "HF_TOKEN", "HF_ENDPOINT"):
         monkeypatch.delenv(name, raising=False)
-    make = web_app.create_app
-
-    def with_routes(*arguments: Any) -> FastAPI:
-        app = make(*arguments)
-        if "/api/engine" not in app.openapi()["paths"]:
-            app.openapi_schema = None
-            app.include_router(engine_api.router)
-        return app
-
-    monkeypatch.setattr("tests.http.conftest.create_app", with_routes)
 
 
 @pytest.fixture
@@ -80,11 +67,7 @@ def settings_of(model: Path, starts: Path, tmp_path: Path) -> Callable[..., Sett
 
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch, model: Path) -> Iterator[Hub]:
-    wanted = named("julia-1:Q8_0")
-    assert wanted.file is not None
-    with running_hub() as running:
-        running.files[f"{wanted.model.repo}/{wanted.file.file}"] = model.read_bytes()
-        monkeypatch.setenv("HF_ENDPOINT", running.address)
+    with hub_of("julia-1:Q8_0", model.read_bytes(), monkeypatch) as running:
         yield running
 
 

@@ -10,9 +10,10 @@ import pytest
 from starlette.testclient import TestClient
 
 from clef.engines.doctor.finding import Finding
+from clef.engines.kept import Kept
 from clef.engines.models.catalogue import named
 from clef.engines.models.downloads import Order
-from clef.engines.models.fitting import Memory
+from clef.engines.models.fitting import Gpu, Memory
 from clef.engines.status import Speed
 from clef.web import engine_pages, engine_view
 from tests.fakes.scripted_engine import READY, STATUSES, ScriptedEngine, child
@@ -106,6 +107,38 @@ def test_remedies_are_buttons_and_one_that_needs_a_download_says_so(client_of: C
     assert 'data-post="/api/engine/restart" data-body="{&#34;context&#34;: 2048}"' in html
     assert 'data-post="/api/models/clef-flash:Q4_K_M/download"' in html
     assert "It is downloaded first" in html
+
+
+TWO_GPUS = (Gpu("ROCm0", "AMD Radeon RX 9070 XT", 16 * 2**30), Gpu("ROCm1", "AMD <i>GPU", None))
+
+
+def test_devices_are_offered_with_what_each_is(client_of: Client) -> None:
+    html = client_of(ScriptedEngine(memory=Memory(32 * 2**30, TWO_GPUS))).get("/engine").text
+    assert '<option value="auto" selected>auto: llama.cpp chooses</option>' in html
+    assert '<option value="ROCm0">ROCm0: AMD Radeon RX 9070 XT, 16 GB</option>' in html
+    assert '<option value="ROCm1">ROCm1: AMD &lt;i&gt;GPU, unknown memory</option>' in html
+    assert '<option value="none">none: the processor</option>' in html
+
+
+def test_where_there_is_no_gpu_only_the_context_can_be_chosen(client_of: Client) -> None:
+    html = client_of(ScriptedEngine(memory=Memory(32 * 2**30))).get("/engine").text
+    assert 'name="device"' not in html
+    assert 'name="context"' in html
+
+
+def test_a_server_that_is_not_ours_has_nothing_to_choose(client_of: Client) -> None:
+    assert "Run it with" not in client_of(ScriptedEngine(STATUSES["upstream"])).get("/engine").text
+
+
+def test_what_was_chosen_on_the_page_is_told_with_what_overrules_it(client_of: Client) -> None:
+    kept = (Kept("CLEF_MODEL", "/models/a.gguf", False), Kept("CLEF_CONTEXT", "8192", True))
+    engine = ScriptedEngine(replace(READY, kept=kept))
+    client = client_of(engine)
+    said = words_of(client.get("/engine/status").text)
+    assert "CLEF_MODEL=/models/a.gguf" in said
+    assert "CLEF_CONTEXT=8192 CLEF_CONTEXT is set otherwise where clef was started, and wins at every start." in said
+    assert client.post("/api/engine/forget").json()["kept"] == []
+    assert "chosen here" not in words_of(client.get("/engine/status").text)
 
 
 def test_foreign_text_is_no_markup(client_of: Client) -> None:

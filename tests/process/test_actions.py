@@ -19,7 +19,7 @@ from clef.engines.status import Change
 from clef.errors import Crashed, InputError, SettingsError, Unavailable
 from clef.runs.execute import outcomes
 from clef.settings import Settings
-from tests.fakes.hub import Hub, running_hub
+from tests.fakes.hub import Hub, hub_of
 from tests.process.waiting import is_alive, pids_in, until
 
 pytestmark = pytest.mark.anyio
@@ -62,11 +62,7 @@ async def opened(fake_server: Path, model: Path, starts: Path) -> AsyncIterator[
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch, model: Path) -> Iterator[Hub]:
     """A hub that has Julia-1."""
-    wanted = named("julia-1:Q8_0")
-    assert wanted.file is not None
-    with running_hub() as running:
-        running.files[f"{wanted.model.repo}/{wanted.file.file}"] = model.read_bytes()
-        monkeypatch.setenv("HF_ENDPOINT", running.address)
+    with hub_of("julia-1:Q8_0", model.read_bytes(), monkeypatch) as running:
         yield running
 
 

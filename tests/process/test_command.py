@@ -6,7 +6,7 @@ import pytest
 
 from clef.engines.llama.command import find_program, plan
 from clef.errors import SettingsError
-from clef.settings import Settings
+from clef.settings import Settings, load_settings
 
 
 @pytest.fixture(autouse=True)
@@ -88,3 +88,39 @@ def test_a_key_among_the_options_goes_to_the_environment(model: Path) -> None:
 def test_settings_that_cannot_work_are_refused_by_name(model: Path, settings: dict[str, object], said: str) -> None:
     with pytest.raises(SettingsError, match=said):
         plan(Settings(**({"model": str(model)} | settings)))  # type: ignore[arg-type] # pydantic checks them
+
+
+class TestDevice:
+    @pytest.fixture
+    def two_devices(self, fake_server: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        """A llama-server that sees a card and an integrated GPU."""
+        monkeypatch.setenv(
+            "FAKE_DEVICES",
+            "  ROCm0: AMD Radeon RX 9070 XT (16304 MiB, 16112 MiB free)\n"
+            "  ROCm1: AMD Radeon Graphics (32000 MiB, 31000 MiB free)",
+        )
+        return fake_server
+
+    @pytest.mark.parametrize("device", ["ROCm0", "ROCm0,ROCm1", "none"])
+    def test_the_one_that_is_set_is_passed_on(self, model: Path, two_devices: Path, device: str) -> None:
+        arguments = plan(Settings(model=str(model), llama_server=two_devices, device=device)).arguments
+        assert value_of("--device", arguments) == device
+
+    def test_left_alone_llama_cpp_chooses(self, model: Path, two_devices: Path) -> None:
+        assert "--device" not in plan(Settings(model=str(model), llama_server=two_devices)).arguments
+
+    def test_one_that_is_not_there_is_answered_with_those_that_are(self, model: Path, two_devices: Path) -> None:
+        with pytest.raises(SettingsError, match=r'CLEF_DEVICE: this llama\.cpp has no device "CUDA0"') as caught:
+            plan(Settings(model=str(model), llama_server=two_devices, device="ROCm0,CUDA0"))
+        assert caught.value.hint is not None
+        assert (
+            "ROCm0 is AMD Radeon RX 9070 XT; ROCm1 is AMD Radeon Graphics; none is the processor" in caught.value.hint
+        )
+
+    def test_a_server_that_cannot_list_its_devices_is_left_to_judge(self, model: Path, fake_server: Path) -> None:
+        arguments = plan(Settings(model=str(model), llama_server=fake_server, device="ROCm0")).arguments
+        assert value_of("--device", arguments) == "ROCm0"
+
+    def test_what_cannot_be_a_device_is_refused_as_a_setting(self) -> None:
+        with pytest.raises(SettingsError, match="CLEF_DEVICE"):
+            load_settings(device="ROCm0 --port 1")

@@ -63,6 +63,30 @@ def test_a_build_that_found_the_processor_alone_says_so_though_it_has_no_line_ab
     assert facts.warning == "It runs on the processor: this llama.cpp found no GPU."
 
 
+NO_DRIVER = """\
+0.00.003.103 I cmn  common_param: common_params_print_info: build 10434 (7e4c0a9) with GNU 11.4.0 for Linux x86_64
+0.00.003.142 I cmn  common_param: device_info:
+0.00.003.149 I cmn  common_param:   - CPU     : AMD EPYC (24105 MiB, 24105 MiB free)
+0.00.013.838 I load_tensors: offloading output layer to GPU
+0.00.013.839 I load_tensors: offloaded 33/33 layers to GPU
+0.00.013.840 I load_tensors:   CPU_Mapped model buffer size =  9210.29 MiB
+0.00.014.009 I llama_kv_cache:        CPU KV buffer size =     0.12 MiB
+"""
+
+
+def test_a_build_for_gpus_that_finds_none_is_on_the_processor_whatever_it_says_of_layers() -> None:
+    facts = read(NO_DRIVER)
+    assert (facts.placement, facts.layers_on_gpu, facts.layers) == ("cpu", 0, 33)
+    assert facts.warning == "It runs on the processor: this llama.cpp found no GPU."
+    assert facts.build == "10434 (7e4c0a9)"
+
+
+def test_a_model_that_lies_in_main_memory_alone_is_on_the_processor_though_there_is_a_gpu() -> None:
+    facts = read(ROCM.format(33).replace("       ROCm0 model", "   ROCm_Host model"))
+    assert facts.placement == "cpu"
+    assert "0 of 33 layers went to a GPU" in (facts.warning or "")
+
+
 def test_an_integrated_gpu_that_was_chosen_is_named() -> None:
     facts = read(
         "  - Vulkan0 : AMD Radeon RX 9070 XT (RADV GFX1201) (16304 MiB, 16000 MiB free)\n"
@@ -92,6 +116,8 @@ def test_the_smaller_of_context_and_physical_batch_is_the_limit_of_a_request() -
             "libhipblas.so.3",
             "LD_",
         ),
+        (1, 'error while handling argument "-c": stoi', 'the option "-c"', "CLEF_LLAMA_ARGS"),
+        (1, 'error while handling argument "--device": invalid device: ROCm7', 'the device "ROCm7"', "CLEF_DEVICE"),
         (-6, "ROCm error: invalid device function", "not built for this GPU", "HSA_OVERRIDE_GFX_VERSION"),
         (-9, "load_tensors: loading", "out of memory", "smaller"),
         (-4, "load_tensors: loading", "processor", "built for this machine"),

@@ -161,7 +161,8 @@ class TestStarting:
     async def test_a_port_that_is_taken_is_named_at_once(self, start_engine: Start, make_engine: Make) -> None:
         first = await start_engine()
         port = ((await first.facts()).address or "").rpartition(":")[2]
-        with pytest.raises(SettingsError, match=rf"127\.0\.0\.1:{port} cannot be used: Address already in use"):
+        said = rf"127\.0\.0\.1:{port} cannot be used: Address already in use by .+ \(process {first.pid}\)"
+        with pytest.raises(SettingsError, match=said):
             await make_engine("--port", port).start()
 
     async def test_a_fixed_port_can_be_used_again_right_after_a_stop(self, start_engine: Start) -> None:

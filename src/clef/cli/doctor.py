@@ -35,7 +35,7 @@ async def _examined(settings: Settings, wait_s: float) -> list[Finding]:
     engine = ChosenEngine(settings)
     engine.start()
     try:
-        return await examine_all(settings, engine, wait_s)
+        return await examine_all(engine.settings, engine, wait_s)
     finally:
         await engine.close()
 

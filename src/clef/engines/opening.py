@@ -1,9 +1,9 @@
 """Turns settings into the engine that answers: a server that is there, a llama.cpp of ours, or the built-in model.
 
 CLEF_ENGINE   who answers
-auto          a decision server at CLEF_UPSTREAM, if one answers or is loading there; else CLEF_MODEL on
-              llama.cpp; else a model of the catalogue that is on this machine; else the built-in model, which says
-              why it was chosen
+auto          a model that was chosen on the Engine page, unless CLEF_UPSTREAM is set; else a decision server at
+              CLEF_UPSTREAM, if one answers or is loading there; else CLEF_MODEL on llama.cpp; else a model of the
+              catalogue that is on this machine; else the built-in model, which says why it was chosen
 upstream      the server at CLEF_UPSTREAM, whatever it answers
 llama         CLEF_MODEL, or a model that is on this machine, on llama.cpp
 builtin       the built-in model
@@ -24,10 +24,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from clef.decisions.examples import Reply, Request
 from clef.engines.builtin import BuiltinEngine
 from clef.engines.engine import EngineFacts, EngineKind, OwnedEngine
+from clef.engines.kept import KeptChoices
+from clef.engines.looking import look, upstream_of
 from clef.engines.models.catalogue import is_name
 from clef.engines.models.downloads import Order
 from clef.engines.models.shelf import Shelf
-from clef.engines.reaching import listens
 from clef.engines.remedies import remedies_for
 from clef.engines.status import Change, Speed, Status, child_of
 from clef.errors import InputError, SettingsError, Unavailable
@@ -35,13 +36,10 @@ from clef.settings import Settings
 
 if TYPE_CHECKING:  # the HTTP client costs 0.15 s of start-up and is not needed where no server listens
     from clef.engines.llama.supervisor import LlamaEngine
-    from clef.engines.upstream import UpstreamEngine
 
 E = TypeVar("E", bound=OwnedEngine)
 MOMENT_S = 0.2
 """A choice that is made this soon is waited for, so that a first page shows who answers at once."""
-LOOK_TIMEOUT_S = 10.0
-"""A server that is there gets this long for its first decision before the next choice is taken."""
 SPEEDS = 60
 """Decisions whose time is kept."""
 OFF = "The engine is off, as you asked."
@@ -55,7 +53,8 @@ class ChosenEngine:
 
     def __init__(self, settings: Settings, engine: OwnedEngine | None = None) -> None:
         """`engine` is one that is chosen already."""
-        self._settings = settings
+        self._kept = KeptChoices(settings)
+        self._settings = self._kept.applied()
         self._engine = engine
         self._given = engine
         self._llama: LlamaEngine | None = None
@@ -91,7 +90,8 @@ class ChosenEngine:
             facts = await self._choosing.result().facts()
         except SettingsError as error:
             return EngineFacts(self._kind_wanted(), "failed", message=error.message, hint=error.hint)
-        return replace(facts, message=" ".join(filter(None, (self._note, facts.message))) or None)
+        said = (self._kept.trouble, self._note, facts.message)
+        return replace(facts, message=" ".join(filter(None, said)) or None)
 
     async def decide(self, request: Request) -> Reply:
         """Answer with the chosen engine."""
@@ -117,6 +117,7 @@ class ChosenEngine:
     async def close(self) -> None:
         """End the choice and the chosen engine; downloads are paused. A second Ctrl+C meanwhile ends it at once."""
         await self.models.close()
+        await self._kept.close()
         for task in (self._going_on, self._choosing):
             if task is not None:
                 task.cancel()
@@ -137,7 +138,8 @@ class ChosenEngine:
         download = self.models.downloads.progress(self._fetching).to_dict() if self._fetching else None
         state = "downloading" if download else details.state if details and not self._is_off else facts.phase
         remedies = remedies_for(details, llama.settings, self.models) if details and llama else ()
-        return Status(facts, state, self._actions(facts), Speed(tuple(self._speeds)), child, download, remedies)
+        speed = Speed(tuple(self._speeds))
+        return Status(facts, state, self._actions(facts), speed, child, download, remedies, self._kept.told())
 
     async def turn_on(self) -> None:
         """Begin to start what is off or failed; does nothing while it answers or comes up. Raises SettingsError."""
@@ -164,18 +166,32 @@ class ChosenEngine:
         """Begin to run with something changed; who asks meanwhile is told to come back. Settings that cannot work
         stop nothing. Raises SettingsError for them, InputError for a model that is not here or an engine not ours."""
         async with self._acting:
-            settings = await self._changed(change)
+            changes = self._changes(change)
+            settings = self.settings.model_copy(update=changes)
+            if settings.model and is_name(settings.model):
+                path = self.models.path_of(settings.model)
+                settings = settings.model_copy(update={"model": str(path or settings.model)})
             if change.model is not None:
                 self._note = None
             if self._llama is not None and self._runs_llama():
                 await self._at_once_or_later(self._llama.restart(settings))
-                return
-            if not settings.model:
-                raise self._not_ours("restart")
-            from clef.engines.llama.command import check
+            elif settings.model:
+                from clef.engines.llama.command import check
 
-            await asyncio.to_thread(check, settings)
-            await self._choose_again(self._run_llama(settings))
+                await asyncio.to_thread(check, settings)
+                await self._choose_again(self._run_llama(settings))
+            else:
+                raise self._not_ours("restart")
+            self._kept.keep_once(changes, self._wait_changed)
+
+    @property
+    def settings(self) -> Settings:
+        """What llama.cpp runs with, or would: as it was set, as it was chosen in earlier runs, and as it is now."""
+        return self._llama.settings if self._llama is not None else self._settings
+
+    async def forget(self) -> None:
+        """Keep nothing of what was chosen for the next start; what runs goes on."""
+        await asyncio.to_thread(self._kept.forget)
 
     def log_since(self, life: int, finished: int) -> tuple[int, int, list[str]]:
         """Where the output of a llama.cpp of ours is now, and the lines after such a place; see `log_tail`."""
@@ -197,15 +213,18 @@ class ChosenEngine:
     async def _choose(self) -> OwnedEngine:
         if self._given is not None:
             return self._take(self._given)
+        self._settings = self._kept.applied()
         wanted = self._settings.engine
         if wanted == "builtin":
             return self._builtin()
         if wanted == "upstream":
-            return self._take(self._upstream())
+            return self._take(upstream_of(self._settings))
         if wanted == "auto":
-            if await self._server_answers():
-                assert self._engine is not None
-                return self._engine
+            is_preferred = self._kept.names_a_model and "upstream" not in self._settings.model_fields_set
+            found = None if is_preferred else await look(self._settings)
+            if found is not None and found.server is not None:
+                return self._take(found.server)
+            self._note = found.note if found is not None else None
             if not self._settings.manage_server:
                 return self._builtin()
         settings = await self._with_a_model()
@@ -221,22 +240,6 @@ class ChosenEngine:
         engine = self._take(BuiltinEngine())
         self._warming = asyncio.create_task(asyncio.to_thread(engine.load))
         return engine
-
-    async def _server_answers(self) -> bool:
-        """Whether a decision server is at the upstream address, or is loading its model there."""
-        address = self._settings.upstream
-        if not await listens(address):
-            if "upstream" in self._settings.model_fields_set:
-                self._note = f"Nothing answers at {address} (CLEF_UPSTREAM)."
-            return False
-        server = self._take(self._upstream())
-        facts = await server.probe(LOOK_TIMEOUT_S)
-        if facts.phase in ("ready", "loading"):
-            return True
-        await server.close()
-        self._engine = None
-        self._note = f"What listens at {address} is not used, and left alone: {facts.message}."
-        return False
 
     async def _with_a_model(self) -> Settings | None:
         """The settings with the path of a model: the one that is set, fetched where it is named and not here, else
@@ -290,17 +293,6 @@ class ChosenEngine:
         self._engine = engine
         return engine
 
-    def _upstream(self) -> "UpstreamEngine":
-        from clef.engines.upstream import UpstreamEngine
-
-        key = self._settings.upstream_key
-        return UpstreamEngine(
-            self._settings.upstream,
-            key=key.get_secret_value() if key else None,
-            model=self._settings.upstream_model,
-            timeout_s=self._settings.upstream_timeout,
-        )
-
     def _kind_wanted(self) -> EngineKind:
         wanted = self._settings.engine
         return "upstream" if wanted == "auto" else wanted
@@ -313,9 +305,8 @@ class ChosenEngine:
 
     # What follows changes it.
 
-    async def _changed(self, change: Change) -> Settings:
-        """The settings with a change, a model's name replaced by its path."""
-        current = self._llama.settings if self._llama is not None else self._settings
+    def _changes(self, change: Change) -> dict[str, object]:
+        """A change as settings, a model's name replaced by its path. Raises InputError for one that is not here."""
         update: dict[str, object] = change.to_dict()
         if "unset" in update:
             update["llama_unset"] = update.pop("unset")
@@ -324,9 +315,15 @@ class ChosenEngine:
             if path is None:
                 raise InputError(f"{change.model} is not on this machine", hint="download it first")
             update["model"] = str(path)
-        elif change.model is None and current.model and is_name(current.model):
-            update["model"] = str(self.models.path_of(current.model) or current.model)
-        return current.model_copy(update=update)
+        return update
+
+    async def _wait_changed(self) -> None:
+        """Return when what was changed answers. Raises Unavailable or SettingsError where it does not."""
+        if self._going_on is not None:
+            await asyncio.wait({self._going_on})
+        await self.chosen()
+        assert self._llama is not None
+        await self._llama.wait_ready()
 
     async def _choose_again(self, choice: Coroutine[Any, Any, OwnedEngine]) -> None:
         """Put a new choice in the place of the old one; its errors show in `facts`."""

@@ -9,6 +9,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from clef.engines.engine import EngineFacts, EngineKind, Phase
+from clef.engines.kept import Kept
 
 if TYPE_CHECKING:
     from clef.engines.llama.states import Details
@@ -24,6 +25,8 @@ class Change:
     images: bool | None = None
     unset: tuple[str, ...] | None = None
     """Environment variables that llama.cpp is started without."""
+    device: str | None = None
+    """As CLEF_DEVICE."""
 
     def to_dict(self) -> dict[str, object]:
         """As JSON, without what stays."""
@@ -98,7 +101,7 @@ def child_of(details: "Details") -> Child:
         devices=tuple(Device(device.name, device.description, device.free_mib) for device in start.devices),
         placement=start.placement,
         layers=start.layers,
-        layers_offloaded=start.layers_offloaded,
+        layers_offloaded=start.layers_on_gpu,
         buffers_mib=dict(start.buffers_mib),
         context=start.context,
         batch=start.batch,
@@ -139,6 +142,8 @@ class Status:
     """The model it waits for."""
     remedies: Sequence[Remedy] = ()
     """What may help where it failed, most promising first."""
+    kept: tuple[Kept, ...] = ()
+    """What was chosen on the page and holds for the next start as well."""
 
     @property
     def kind(self) -> EngineKind:
@@ -168,6 +173,7 @@ class Status:
             "remedies": [
                 {"label": one.label, "change": one.change.to_dict(), "ready": one.is_ready} for one in self.remedies
             ],
+            "kept": [asdict(one) for one in self.kept],
             "download": self.download,
             "speed": {
                 "median_ms": None if self.speed.median_ms is None else round(self.speed.median_ms, 2),

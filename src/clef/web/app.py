@@ -42,13 +42,12 @@ def create_app(
 
     Raises SettingsError where an access key is needed and cannot be kept.
     """
-    answering = engine or ChosenEngine(settings)
+    answering = engine if isinstance(engine, ChosenEngine) else ChosenEngine(settings, engine)
     reach = reach_of(settings, local_token)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None, None]:
-        if isinstance(answering, ChosenEngine):
-            answering.start()
+        answering.start()
         app.state.store = kept = store or open_store(settings)
         app.state.queue = RunQueue(kept, answering, settings.eval_concurrency)
         await app.state.queue.start()
@@ -96,9 +95,8 @@ def _refusal(scope: Scope, error: ClefError) -> ASGIApp:
     return refused_page(scope, error) if is_page else errors.respond(error)
 
 
-async def _end_with_engine(app: FastAPI, engine: OwnedEngine) -> None:
+async def _end_with_engine(app: FastAPI, engine: ChosenEngine) -> None:
     """Once the engine is lost for good: keep its last words in `app.state.lost`, and call `app.state.end`."""
-    if isinstance(engine, ChosenEngine):
-        app.state.lost = await engine.until_lost()
-        if app.state.end is not None:
-            app.state.end()
+    app.state.lost = await engine.until_lost()
+    if app.state.end is not None:
+        app.state.end()

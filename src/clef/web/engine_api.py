@@ -16,6 +16,7 @@ from clef.engines.models.downloads import Progress
 from clef.engines.opening import ChosenEngine
 from clef.engines.status import Change
 from clef.errors import InputError, SettingsError
+from clef.settings import DEVICE
 from clef.web.errors import Json
 from clef.web.lines import STREAM_HEADERS, line
 from clef.web.schemas import ErrorResponse
@@ -46,11 +47,13 @@ class Restart(BaseModel):
     """Whether to load the projector for images."""
     unset: list[str] | None = None
     """Environment variables to start llama.cpp without."""
+    device: Annotated[str | None, Field(pattern=DEVICE)] = None
+    """auto, none for the processor, or a device by its name in `llama-server --list-devices`."""
 
     def as_change(self) -> Change:
         """The same for the engine."""
         unset = None if self.unset is None else tuple(self.unset)
-        return Change(self.model, self.context, self.images, unset)
+        return Change(self.model, self.context, self.images, unset, self.device)
 
 
 class Download(BaseModel):
@@ -84,12 +87,22 @@ async def stop(request: Request) -> Json:
 
 @router.post("/engine/restart", status_code=202)
 async def restart(request: Request, change: Annotated[Restart | None, Body()] = None) -> Json:
-    """Begin to run again, with something changed where that is said. What is in line waits and is done afterwards."""
+    """Begin to run again, with something changed where that is said. What is in line waits and is done afterwards.
+
+    A change that answers holds for the next start of clef as well, where the environment does not set it.
+    """
     try:
         await engine_of(request).restart(change.as_change() if change else Change())
     except SettingsError as error:  # what was asked for, not what clef was started with
         raise InputError(error.message, hint=error.hint) from error
     return await _status(request, 202)
+
+
+@router.post("/engine/forget")
+async def forget(request: Request) -> Json:
+    """Keep nothing of what was changed for the next start of clef; what runs goes on as it is."""
+    await engine_of(request).forget()
+    return await _status(request)
 
 
 @router.get("/engine/log", response_model=None)
@@ -160,20 +173,14 @@ async def remove(request: Request, name: str) -> Json:
 @router.get("/doctor")
 async def doctor(request: Request) -> Json:
     """What is well and what is not on this machine, each finding with what to do."""
-    findings = await examine_all(request.app.state.settings, request.app.state.engine)
+    findings = await examine_all(engine_of(request).settings, engine_of(request))
     return Json({"findings": [finding.to_dict() for finding in findings], "exit_code": exit_code(findings)})
 
 
 def engine_of(request: Request) -> ChosenEngine:
-    """The engine with its actions; one that was given to the app is dressed up once."""
-    state = request.app.state
-    if isinstance(state.engine, ChosenEngine):
-        return state.engine
-    if not hasattr(state, "dressed_engine"):
-        state.dressed_engine = ChosenEngine(state.settings, state.engine)
-        state.dressed_engine.start()
-    dressed: ChosenEngine = state.dressed_engine
-    return dressed
+    """The engine with its actions."""
+    chosen: ChosenEngine = request.app.state.engine
+    return chosen
 
 
 async def _status(request: Request, status: int = 200) -> Json:

@@ -25,8 +25,8 @@ def engine_pages() -> APIRouter:
     async def engine(request: Request) -> Response:
         """Who answers, how well, and what else could."""
         chosen = engine_of(request)
-        view = await engine_view.view_of(chosen)
         models = await _models(request, PATIENCE_S)
+        view = await engine_view.view_of(chosen)
         lines = chosen.log_tail(LINES)
         return await page(
             request, "engine.html", view=view, say=engine_view, models=models, lines=lines, **_limits(request)
@@ -46,7 +46,7 @@ def engine_pages() -> APIRouter:
     @router.get("/engine/doctor")
     async def doctor(request: Request) -> Response:
         """What is well and what is not on this machine, as a fragment."""
-        findings = await examine_all(request.app.state.settings, request.app.state.engine)
+        findings = await examine_all(engine_of(request).settings, engine_of(request))
         return fragment(request, "engine_doctor.html", findings=engine_view.in_order(findings), say=engine_view)
 
     return router

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from clef.engines.doctor.finding import Finding, Level
+from clef.engines.llama.devices import AUTO, NONE
 from clef.engines.models.catalogue import CatalogueModel
 from clef.engines.models.downloads import Progress
-from clef.engines.models.fitting import Memory
+from clef.engines.models.fitting import Gpu, Memory
 from clef.engines.models.shelf import Offer
 from clef.engines.opening import ChosenEngine
 from clef.engines.status import Child, Status
@@ -49,6 +50,7 @@ LEVELS: dict[Level, tuple[str, str]] = {
     "ok": ("right", "in order"),
 }
 """Icon and words of each level of a finding, worst first."""
+CONTEXTS = (1024, 2048, 4096, 8192, 16384, 32768)
 LAST_LINES = 6
 """Of the log, shown with a failure."""
 _QUANTISATION = re.compile(r"(?:^|[-._ ])(i?q\d\w*|bf16|f16|f32|mxfp4\w*|tq\d\w*)(?=[-._ ]|$)", re.IGNORECASE)
@@ -75,6 +77,31 @@ class ModelFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class Setup:
+    """What a llama.cpp of ours can be run with."""
+
+    device: str
+    """As CLEF_DEVICE."""
+    context: int
+    gpus: tuple[Gpu, ...]
+    """What there is to choose from; none until the machine was looked at."""
+
+    @property
+    def devices(self) -> Mapping[str, str]:
+        """Words for every device by its name; none where there is nothing to choose."""
+        if not self.gpus and self.device == AUTO:
+            return {}
+        gpus = {gpu.name: f"{gpu.name}: {gpu.description}, {_memory(gpu.total_bytes)}" for gpu in self.gpus}
+        known = {AUTO: "auto: llama.cpp chooses", **gpus, NONE: "none: the processor"}
+        return known if self.device in known else {self.device: self.device, **known}
+
+    @property
+    def contexts(self) -> Sequence[int]:
+        """Tokens that can be chosen."""
+        return sorted({*CONTEXTS, self.context})
+
+
+@dataclass(frozen=True, slots=True)
 class EngineView:
     """The engine as the page shows it."""
 
@@ -82,6 +109,8 @@ class EngineView:
     model: ModelFacts | None
     last_lines: Sequence[str]
     """The end of the log where it failed."""
+    setup: Setup | None = None
+    """None for an engine that clef does not run."""
 
     @property
     def headline(self) -> str:
@@ -132,7 +161,13 @@ async def view_of(engine: ChosenEngine) -> EngineView:
     status = await engine.status()
     child = status.child
     model = await asyncio.to_thread(_model_facts, Path(child.model_path)) if child and child.model_path else None
-    return EngineView(status, model, engine.log_tail(LAST_LINES) if status.phase == "failed" else ())
+    lines = engine.log_tail(LAST_LINES) if status.phase == "failed" else ()
+    return EngineView(status, model, lines, _setup_of(engine) if child and "restart" in status.actions else None)
+
+
+def _setup_of(engine: ChosenEngine) -> Setup:
+    memory = engine.models.known_memory
+    return Setup(engine.settings.device, engine.settings.context, memory.gpus if memory else ())
 
 
 def placement_of(child: Child) -> Placement:

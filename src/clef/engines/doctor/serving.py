@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 from clef.engines.doctor.finding import Finding, Patient
+from clef.engines.llama.devices import AUTO
 from clef.engines.models.access import tidy_token
 from clef.engines.models.catalogue import CATALOGUE, named
 from clef.engines.models.fitting import USABLE_RAM
@@ -14,7 +15,10 @@ FIRST_BUILD, CLEF_BUILD = 11361, 11379
 """The builds of llama.cpp that brought /v1/systemone, and clef models."""
 ROOM_BYTES = 12_000_000_000
 """Free space under which Clef-Flash Q8_0 does not fit."""
-_BUILD = re.compile(r"version: b?(\d+)")
+_BUILD = re.compile(r"version: (?:[^\n]*\(build |b)?(\d+)")
+"""As "5000 (a1b2c3d)", and since build 10434 at the latest as "0.1.0-dev (build 11434, commit a1b2c3d)"."""
+NO_BUILD = 1
+"""What a build says that was made without the history of its source, which is 0 or 1."""
 _PORT = re.compile(r"--port[ =](\d+)")
 
 
@@ -39,6 +43,9 @@ def server(patient: Patient) -> Finding:
         level, remedy = ("fail", "install it again") if ran is None or ran.code != 0 else ("unknown", None)
         return Finding("server", title, level, f"{shown}: {said}", remedy)  # type: ignore[arg-type] # both are levels
     build = int(found[1])
+    if build <= NO_BUILD:
+        seen = f"{shown} does not know its own build; /v1/systemone came with build {FIRST_BUILD}"
+        return Finding("server", title, "unknown", seen, None)
     if build < FIRST_BUILD:
         seen = f"{shown} is build {build}; /v1/systemone came with build {FIRST_BUILD}"
         return Finding(
@@ -68,10 +75,12 @@ def devices(patient: Patient) -> Finding:
 def several(patient: Patient) -> Finding | None:
     """Whether a model might be put on the wrong one of several devices."""
     gpus = patient.memory.gpus
-    if len(gpus) < 2:
+    if len(gpus) < 2 or patient.settings.device != AUTO:
         return None
     names = ", ".join(gpu.name for gpu in gpus)
-    remedy = f'name one in CLEF_LLAMA_ARGS: "--device {gpus[0].name}"; a model is split over all of them otherwise'
+    remedy = (
+        f"choose one on the Engine page, or CLEF_DEVICE={gpus[0].name}; a model is split over all of them otherwise"
+    )
     return Finding("several", "Several devices", "warn", f"there are {len(gpus)}: {names}", remedy)
 
 

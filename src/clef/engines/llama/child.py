@@ -3,6 +3,8 @@ always reaped.
 
 The child leads a process group of its own, so a Ctrl+C in the terminal reaches us and not the child, and a stop
 reaches whatever the child started. Start it from the event loop's own thread: its tie to us is bound to the thread.
+Where the tie is a pipe, the process that is started is the program's keeper (see launcher.py): its pid, group and end
+stand for the program's.
 """
 
 import asyncio
@@ -17,6 +19,8 @@ from pathlib import Path
 from clef.engines.llama.output import Output
 
 LAUNCHER = Path(__file__).with_name("launcher.py")
+TIED_BY_PIPE = sys.platform != "linux"
+"""Whether a child is tied to us by a pipe; on Linux the kernel does it."""
 GRACE_S = 5.0
 """Time from SIGTERM to SIGKILL."""
 LAST_WORDS_S = 1.0
@@ -108,7 +112,8 @@ async def spawn(argv: Sequence[str], env: Mapping[str, str], output: Output) -> 
 
     Raises OSError where the machine cannot start a process. A program that cannot be run shows as exit code 1.
     """
-    launch = [sys.executable, "-I", "-S", str(LAUNCHER), str(os.getpid()), *argv]
+    tie = "pipe" if TIED_BY_PIPE else "signal"
+    launch = [sys.executable, "-I", "-S", str(LAUNCHER), tie, str(os.getpid()), *argv]
     # A pipe of our own: asyncio's makes `wait` hang on in some versions while a grandchild holds it open.
     ours, theirs = os.pipe()
     try:
@@ -116,7 +121,8 @@ async def spawn(argv: Sequence[str], env: Mapping[str, str], output: Output) -> 
         try:
             process = await asyncio.create_subprocess_exec(
                 *launch,
-                stdin=asyncio.subprocess.DEVNULL,
+                # Nothing is ever written to the pipe: it closes when we end, however we end.
+                stdin=asyncio.subprocess.PIPE if TIED_BY_PIPE else asyncio.subprocess.DEVNULL,
                 stdout=theirs,
                 stderr=asyncio.subprocess.STDOUT,
                 env=env,

@@ -4,6 +4,7 @@ Invariants: an argument list, never a shell; the access key is in the environmen
 come last and win; what cannot work is refused here, in words, before anything is started.
 """
 
+import errno
 import os
 import secrets
 import shutil
@@ -15,6 +16,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
 
+from clef.engines.holders import by_whom
+from clef.engines.llama.devices import AUTO, check_device
 from clef.engines.llama.modelfile import check_model, find_projector
 from clef.errors import SettingsError
 from clef.settings import Settings
@@ -121,6 +124,7 @@ def check(settings: Settings) -> tuple[Program, Path]:
         raise SettingsError("llama.cpp needs a model", hint="give --model PATH.gguf or set CLEF_MODEL")
     program, model = find_program(settings), check_model(settings.model)
     _projector(settings, model)
+    check_device(settings.device, (*program.argv, "--list-devices"))
     return program, model
 
 
@@ -137,6 +141,7 @@ def plan(settings: Settings) -> Command:
         *("--host", host, "--port", str(port), "--threads-http", HTTP_THREADS),
         *("-c", context, "-b", context, "-ub", context, "-np", "1"),
         *_projector(settings, model),
+        *(() if settings.device == AUTO else ("--device", settings.device)),
         *("-lv", VERBOSITY),
         *extra,
     )
@@ -219,8 +224,9 @@ def _port(wanted: str | None, host: str) -> int:
         try:
             probe.bind((host, int(wanted or 0)))
         except OSError as error:
+            whose = by_whom(int(wanted or 0), host) if error.errno == errno.EADDRINUSE else ""
             raise SettingsError(
-                f"CLEF_LLAMA_ARGS: {host}:{wanted or 0} cannot be used: {error.strerror}",
+                f"CLEF_LLAMA_ARGS: {host}:{wanted or 0} cannot be used: {error.strerror}{whose}",
                 hint="leave --port out to get a free one, or stop what uses it",
             ) from error
         return int(probe.getsockname()[1])

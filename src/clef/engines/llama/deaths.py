@@ -62,6 +62,18 @@ _BY_WORDS: tuple[tuple["re.Pattern[str]", Death], ...] = (
         ),
     ),
     (
+        re.compile(r"invalid device: ([^\s;]+)"),
+        Death(
+            'it cannot use the device "{0}"',
+            "choose another one by CLEF_DEVICE or on the Engine page; auto lets llama.cpp choose",
+            retry=False,
+        ),
+    ),
+    (
+        re.compile(r'error while handling argument "(\S+)"'),
+        Death('it cannot use what is given to the option "{0}"', "correct it in CLEF_LLAMA_ARGS", retry=False),
+    ),
+    (
         re.compile(r"error while loading shared libraries: ([^:\s]+)"),
         Death("it misses the library {0}", "install it, or add its folder to LD_LIBRARY_PATH", retry=False),
     ),

@@ -18,6 +18,7 @@ Setter = Callable[[Any, str], None]
 
 FLASH_ATTENTION = {"on": 1, "1": 1, "true": 1, "off": 0, "0": 0, "false": 0, "auto": -1}
 SPLIT_MODES = ("none", "layer", "row", "tensor")
+_GPU, _INTEGRATED = "GGML_BACKEND_DEVICE_TYPE_GPU", "GGML_BACKEND_DEVICE_TYPE_IGPU"
 ALL_LAYERS = {"all": 2**31 - 1, "auto": -1}
 
 
@@ -78,6 +79,25 @@ def _tensor_split(params: Any, value: str) -> None:
     params.tensor_split = (shares + [0.0] * len(params.tensor_split))[: len(params.tensor_split)]
 
 
+def _device(params: Any, value: str) -> None:
+    """One device or none. The wheel has no list of devices to set, but the main GPU of a model that is not split, which
+    is counted as llama.cpp does: integrated ones take part only where there is no other."""
+    import xllamacpp
+
+    kinds = xllamacpp.ggml_backend_dev_type
+    found = xllamacpp.get_device_info()
+    of_kind = [[one["name"] for one in found if one["type"] == kind] for kind in (kinds[_GPU], kinds[_INTEGRATED])]
+    usable = of_kind[0] or of_kind[1]
+    if value == "none":
+        params.main_gpu, params.n_gpu_layers, params.no_op_offload = -1, 0, True
+    elif value in usable:
+        params.main_gpu = usable.index(value)
+    else:
+        one_only = "several need a llama-server of your own; " if "," in value else ""
+        raise ValueError(f"{one_only}invalid device: {value}; it can use: {', '.join(usable) or 'none'}")
+    params.split_mode = xllamacpp.llama_split_mode(SPLIT_MODES.index("none"))
+
+
 def _timeout(params: Any, value: str) -> None:
     params.timeout_read = params.timeout_write = int(value)
 
@@ -97,6 +117,7 @@ WITH_VALUE: dict[tuple[str, ...], Setter] = {
     ("--threads-http",): _number("n_threads_http"),
     ("-to", "--timeout"): _timeout,
     ("-ngl", "--gpu-layers", "--n-gpu-layers"): _gpu_layers,
+    ("-dev", "--device"): _device,
     ("-mg", "--main-gpu"): _number("main_gpu"),
     ("-sm", "--split-mode"): _enum("split_mode", "llama_split_mode", {name: n for n, name in enumerate(SPLIT_MODES)}),
     ("-ts", "--tensor-split"): _tensor_split,

@@ -55,12 +55,26 @@ class StartFacts:
     @property
     def placement(self) -> Placement:
         """Where the model's layers are."""
-        if self.layers is None or self.layers_offloaded is None:
-            found_no_gpu = bool(self.devices) and all(device.name == "CPU" for device in self.devices)
-            return "cpu" if found_no_gpu else "unknown"
-        if self.layers_offloaded == 0:
+        if self._found_no_gpu or self._fills_no_gpu or self.layers_offloaded == 0:
             return "cpu"
+        if self.layers is None or self.layers_offloaded is None:
+            return "unknown"
         return "gpu" if self.layers_offloaded >= self.layers else "partly"
+
+    @property
+    def layers_on_gpu(self) -> int | None:
+        """As `layers_offloaded`, which builds with a GPU library claim to be all of them where there is no GPU."""
+        return 0 if self.placement == "cpu" and self.layers is not None else self.layers_offloaded
+
+    @property
+    def _found_no_gpu(self) -> bool:
+        return bool(self.devices) and all(device.name == "CPU" for device in self.devices)
+
+    @property
+    def _fills_no_gpu(self) -> bool:
+        """Whether all of the model lies in main memory, as CPU_Mapped or CUDA_Host do."""
+        places = [place for place, _, kind in (name.rpartition(" ") for name in self.buffers_mib) if kind == "model"]
+        return bool(places) and all(place.startswith("CPU") or place.endswith("_Host") for place in places)
 
     @property
     def max_tokens(self) -> int | None:
@@ -79,7 +93,7 @@ class StartFacts:
         return tuple(filter(None, (self._about_placement(), self._about_slots())))
 
     def _about_placement(self) -> str | None:
-        if self.placement == "cpu" and self.layers is None:
+        if self.placement == "cpu" and (self.layers is None or self._found_no_gpu):
             return "It runs on the processor: this llama.cpp found no GPU."
         if self.placement == "cpu":
             return f"It runs on the processor: 0 of {self.layers} layers went to a GPU. That is 20 to 100 times slower."
@@ -142,6 +156,8 @@ def _slot(facts: StartFacts, line: "re.Match[str]") -> StartFacts:
 _Learn = Callable[[StartFacts, "re.Match[str]"], StartFacts]
 _LINES: tuple[tuple["re.Pattern[str]", _Learn], ...] = (
     (re.compile(r"build_info: (?!b0-)(\S+)"), lambda facts, line: replace(facts, build=line[1])),
+    # common_params_print_info: build 11434 (1a2b3c4) with GNU 12.2.0 for Linux x86_64; 0 and 1 know no history
+    (re.compile(r"print_info: build (\d{2,} \(\w+\))"), lambda facts, line: replace(facts, build=line[1])),
     # common_params_print_info:   - ROCm0   : AMD Radeon RX 9070 XT (16304 MiB, 16112 MiB free)
     (re.compile(r" - (\S+)\s*: (.+) \(\d+ MiB, (\d+) MiB free\)"), _found_device),
     # using device ROCm0 (AMD Radeon RX 6800) (0000:06:00.0) - 16196 MiB free; older builds have no bus number

@@ -88,6 +88,11 @@ class Shelf:
             self._memory = await asyncio.to_thread(memory_of, self._machine, self._list_devices())
         return self._memory
 
+    @property
+    def known_memory(self) -> Memory | None:
+        """The same where it has been found out already."""
+        return self._memory
+
     async def offers(self) -> list[Offer]:
         """Every file of the catalogue, as it stands here."""
         memory, context = await self.memory(), self._settings.context
