@@ -17,8 +17,8 @@ from clef.statistics.calibration import log_losses
 from clef.statistics.columns import as_columns
 from clef.statistics.curves import Beta, Curve, Steps, Temperature, fit_beta, fit_steps, fit_temperature, read_curve
 from clef.statistics.intervals import Estimate
+from clef.statistics.methods import METHODS
 from clef.statistics.recalibration import (
-    METHODS,
     Recalibrator,
     change_of,
     cross_validated,

@@ -7,8 +7,8 @@ from clef.errors import InputError
 from clef.statistics.columns import as_columns
 from clef.statistics.gates import Gates
 from clef.statistics.guarantee import GuaranteedGates
+from clef.statistics.methods import METHODS
 from clef.statistics.policy import decide
-from clef.statistics.recalibration import METHODS
 from clef.statistics.wanted import Wanted
 from tests.statistics.making import drawn
 

@@ -12,7 +12,7 @@ import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from clef.decisions.examples import Example, Outcome
 from clef.decisions.questions import Choice, Json, Noul, Question, as_text
@@ -22,66 +22,180 @@ from clef.tables.guards import OUR_COLUMNS, guard
 if TYPE_CHECKING:
     import pandas
 
-_BLOCK = 500
-"""Outcomes a block of output has."""
-_ROW_GROUP = 20_000
-"""Outcomes a Parquet row group has."""
+    from clef.statistics.policy import Policy
+
+GATE_COLUMNS = ("gate", "gate_reason")
+"""What a policy says of a row: act or review, and why it is to be reviewed."""
+
+
+class Writer(Protocol):
+    """Writes outcomes as they come. The bytes of `head`, of each `block` and of `tail` make the file; any may be empty.
+
+    `held` is how many outcomes a block should have.
+    """
+
+    held: int
+
+    def head(self) -> bytes:
+        """What comes before the first outcome."""
+        ...
+
+    def block(self, outcomes: Sequence[Outcome]) -> bytes:
+        """Some outcomes more."""
+        ...
+
+    def tail(self) -> bytes:
+        """What comes after the last outcome."""
+        ...
+
+
+class CsvWriter:
+    """CSV, UTF-8 with a byte order mark and CRLF. `extra` names the table's own columns, which follow ours."""
+
+    held = 500
+
+    def __init__(self, extra: Sequence[str], policy: Policy | None = None) -> None:
+        self._extra, self._policy = extra, policy
+
+    def head(self) -> bytes:
+        """The mark and the header."""
+        return b"\xef\xbb\xbf" + self._lines([[guard(name) for name in header(self._extra, self._policy)]])
+
+    def block(self, outcomes: Sequence[Outcome]) -> bytes:
+        """A line an outcome."""
+        rows = (_cells(outcome, self._extra, self._policy) for outcome in outcomes)
+        return self._lines([_csv_cell(value) for value in row] for row in rows)
+
+    def tail(self) -> bytes:
+        """Nothing."""
+        return b""
+
+    def _lines(self, rows: Iterable[Sequence[str]]) -> bytes:
+        buffer = io.StringIO(newline="")
+        csv.writer(buffer, lineterminator="\r\n").writerows(rows)
+        return buffer.getvalue().encode()
+
+
+class JsonlWriter:
+    """One JSON object an outcome: a labelled request (`state`, `questions`, `labels`) with its `result`."""
+
+    held = 500
+
+    def __init__(self, policy: Policy | None = None) -> None:
+        self._policy = policy
+
+    def head(self) -> bytes:
+        """Nothing."""
+        return b""
+
+    def block(self, outcomes: Sequence[Outcome]) -> bytes:
+        """A line an outcome."""
+        rows = (_jsonl_row(outcome, self._policy) for outcome in outcomes)
+        return "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows).encode()
+
+    def tail(self) -> bytes:
+        """Nothing."""
+        return b""
+
+
+class ParquetWriter:
+    """Parquet with the columns of the CSV, typed and unguarded; a block is a row group."""
+
+    held = 20_000
+
+    def __init__(self, extra: Sequence[str], policy: Policy | None = None) -> None:
+        """Raise InputError where pyarrow is not installed."""
+        try:
+            import pyarrow as pa
+            import pyarrow.parquet as pq
+        except ImportError:
+            hint = "pip install 'clef[parquet]', or take the CSV or JSONL"
+            problem = Problem("Parquet needs the pyarrow library, which is not installed", "missing_library", hint=hint)
+            raise InputError.of([problem]) from None
+        self._extra, self._policy = extra, policy
+        types = {name: pa.int64() for name in ("row", "line", "level")}
+        types |= dict.fromkeys(
+            ("confidence", "answer_probability", "probability", "margin", "score", "elapsed_ms"), pa.float64()
+        )
+        types |= dict.fromkeys(("correct", "tie"), pa.bool_())
+        self._schema = pa.schema([(name, types.get(name, pa.string())) for name in header(extra, policy)])
+        self._out = io.BytesIO()
+        self._writer = pq.ParquetWriter(_Drained(self._out), self._schema)
+
+    def head(self) -> bytes:
+        """The first bytes."""
+        return self._drain()
+
+    def block(self, outcomes: Sequence[Outcome]) -> bytes:
+        """A row group."""
+        import pyarrow as pa
+
+        rows = [_cells(outcome, self._extra, self._policy) for outcome in outcomes]
+        cells = zip(zip(*rows, strict=True), self._schema, strict=True)
+        arrays = [pa.array(values, field.type) for values, field in cells]
+        self._writer.write_table(pa.table(arrays, schema=self._schema))
+        return self._drain()
+
+    def tail(self) -> bytes:
+        """The footer."""
+        self._writer.close()
+        return self._drain()
+
+    def _drain(self) -> bytes:
+        written = self._out.getvalue()
+        self._out.seek(0)
+        self._out.truncate()
+        return written
+
+
+class _Drained(io.RawIOBase):
+    """What Parquet is written to: it hands everything on, and knows how much that was."""
+
+    def __init__(self, out: io.BytesIO) -> None:
+        self._out, self._size = out, 0
+
+    def writable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._size
+
+    def write(self, data: Any) -> int:
+        count = self._out.write(data)
+        self._size += count
+        return count
+
+
+def write(outcomes: Iterable[Outcome], writer: Writer) -> Iterator[bytes]:
+    """The file in blocks."""
+    left = iter(outcomes)
+    yield writer.head()
+    while block := list(islice(left, writer.held)):
+        yield writer.block(block)
+    yield writer.tail()
 
 
 def write_csv(outcomes: Iterable[Outcome], extra: Sequence[str] | None = None) -> Iterator[bytes]:
-    """The outcomes as CSV, UTF-8 with a byte order mark and CRLF, in blocks.
-
-    `extra` names the table's own columns that follow ours; without it the outcomes are held to find them all.
-    """
+    """The outcomes as CSV, in blocks. Without `extra` the outcomes are held to find the table's own columns."""
     outcomes, names = _with_extra(outcomes, extra)
-    buffer = io.StringIO(newline="")
-    writer = csv.writer(buffer, lineterminator="\r\n")
-    buffer.write("\ufeff")
-    writer.writerow([*OUR_COLUMNS, *(guard(_own_name(name)) for name in names)])
-    for block in _blocks(outcomes, _BLOCK):
-        writer.writerows(_csv_row(outcome, names) for outcome in block)
-        yield buffer.getvalue().encode()
-        buffer.seek(0)
-        buffer.truncate()
-    if buffer.tell():
-        yield buffer.getvalue().encode()
+    return write(outcomes, CsvWriter(names))
 
 
 def write_jsonl(outcomes: Iterable[Outcome]) -> Iterator[bytes]:
-    """One JSON object an outcome: a labelled request (`state`, `questions`, `labels`) with its `result`."""
-    for block in _blocks(outcomes, _BLOCK):
-        yield "".join(
-            json.dumps(_jsonl_row(outcome), ensure_ascii=False, allow_nan=False) + "\n" for outcome in block
-        ).encode()
+    """The outcomes as JSONL, in blocks."""
+    return write(outcomes, JsonlWriter())
 
 
 def write_parquet(outcomes: Iterable[Outcome], extra: Sequence[str] | None = None) -> bytes:
-    """The outcomes as Parquet, with the columns of the CSV, typed and unguarded.
-
-    Raises InputError where pyarrow is not installed.
-    """
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError:
-        hint = "pip install 'clef[parquet]', or take the CSV or JSONL"
-        problem = Problem("Parquet needs the pyarrow library, which is not installed", "missing_library", hint=hint)
-        raise InputError.of([problem]) from None
+    """The outcomes as Parquet. Raises InputError where pyarrow is not installed."""
     outcomes, names = _with_extra(outcomes, extra)
-    columns = [*OUR_COLUMNS, *map(_own_name, names)]
-    types = {name: pa.int64() for name in ("row", "line", "level")}
-    types |= dict.fromkeys(
-        ("confidence", "answer_probability", "probability", "margin", "score", "elapsed_ms"), pa.float64()
-    )
-    types |= dict.fromkeys(("correct", "tie"), pa.bool_())
-    schema = pa.schema([(name, types.get(name, pa.string())) for name in columns])
-    out = io.BytesIO()
-    with pq.ParquetWriter(out, schema) as writer:
-        for block in _blocks(outcomes, _ROW_GROUP):
-            rows = [[*_values(outcome), *_extra_values(outcome.example, names)] for outcome in block]
-            arrays = [pa.array(cells, field.type) for cells, field in zip(zip(*rows, strict=True), schema, strict=True)]
-            writer.write_table(pa.table(arrays, schema=schema))
-    return out.getvalue()
+    return b"".join(write(outcomes, ParquetWriter(names)))
+
+
+def header(extra: Sequence[str], policy: Policy | None = None) -> list[str]:
+    """The names of all columns; one of the table that is called like one of ours is told apart."""
+    ours = OUR_COLUMNS if policy is None else (*OUR_COLUMNS, *GATE_COLUMNS)
+    return [*ours, *(f"{name} (table)" if name in ours else name for name in extra)]
 
 
 def to_frame(outcomes: Iterable[Outcome], extra: Sequence[str] | None = None) -> pandas.DataFrame:
@@ -89,8 +203,7 @@ def to_frame(outcomes: Iterable[Outcome], extra: Sequence[str] | None = None) ->
     import pandas
 
     outcomes, names = _with_extra(outcomes, extra)
-    rows = [[*_values(outcome), *_extra_values(outcome.example, names)] for outcome in outcomes]
-    return pandas.DataFrame(rows, columns=[*OUR_COLUMNS, *map(_own_name, names)])
+    return pandas.DataFrame([_cells(outcome, names, None) for outcome in outcomes], columns=header(names))
 
 
 def _with_extra(outcomes: Iterable[Outcome], extra: Sequence[str] | None) -> tuple[Iterable[Outcome], list[str]]:
@@ -100,15 +213,15 @@ def _with_extra(outcomes: Iterable[Outcome], extra: Sequence[str] | None) -> tup
     return held, list(dict.fromkeys(name for outcome in held for name in outcome.example.extra))
 
 
-def _own_name(name: str) -> str:
-    """An extra column's name; one that is called like a column of ours is told apart."""
-    return f"{name} (table)" if name in OUR_COLUMNS else name
+def _cells(outcome: Outcome, extra: Sequence[str], policy: Policy | None) -> list[Any]:
+    """The cells of all columns, in the order of `header`, typed."""
+    own = [outcome.example.extra.get(name, "") for name in extra]
+    if policy is None:
+        return [*_values(outcome), *own]
+    from clef.statistics.policy import ruling
 
-
-def _blocks(outcomes: Iterable[Outcome], size: int) -> Iterator[list[Outcome]]:
-    left = iter(outcomes)
-    while block := list(islice(left, size)):
-        yield block
+    said = ruling(policy, outcome.example.question_name, outcome.answer)
+    return [*_values(outcome), said.decision, said.reason, *own]
 
 
 def _values(outcome: Outcome) -> list[Any]:
@@ -142,20 +255,12 @@ def _values(outcome: Outcome) -> list[Any]:
     ]
 
 
-def _csv_row(outcome: Outcome, names: Sequence[str]) -> list[str]:
-    return [_csv_cell(value) for value in (*_values(outcome), *_extra_values(outcome.example, names))]
-
-
 def _csv_cell(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
     return guard(value) if isinstance(value, str) else repr(value)
-
-
-def _extra_values(example: Example, names: Sequence[str]) -> list[str]:
-    return [example.extra.get(name, "") for name in names]
 
 
 def _probabilities(outcome: Outcome) -> dict[str, float]:
@@ -188,7 +293,7 @@ def answer_cell(example: Example) -> str:
     return name if example.question.type == "score" else example.written_label or name
 
 
-def _jsonl_row(outcome: Outcome) -> dict[str, Any]:
+def _jsonl_row(outcome: Outcome, policy: Policy | None) -> dict[str, Any]:
     example, answer = outcome.example, outcome.answer
     name = example.question_name or "question"
     row: dict[str, Any] = {
@@ -219,6 +324,10 @@ def _jsonl_row(outcome: Outcome) -> dict[str, Any]:
             result |= {"score": answer.score, "level": answer.level}
     if outcome.failure is not None:
         result["error"] = {"code": outcome.failure.code, "message": outcome.failure.message}
+    if policy is not None:
+        from clef.statistics.policy import ruling
+
+        result["gate"] = ruling(policy, example.question_name, answer).to_dict()
     extra = {name: value for name, value in example.extra.items() if name not in row and name != "result"}
     return row | extra | {"result": result}
 

@@ -6,19 +6,20 @@ each row has its outcome or is still to be asked, never twice.
 
 import secrets
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import orjson
 
 from clef.decisions.examples import Example, Outcome, Reply, Shape
 from clef.engines.engine import EngineFacts
 from clef.errors import NotFound
-from clef.runs import browse
+from clef.runs import browse, reading
 from clef.runs.asks import Asks
 from clef.runs.browse import Page, Row, RowFilter
 from clef.runs.database import Database
@@ -32,10 +33,10 @@ from clef.runs.rows import (
     placeholders,
     question_text,
     read_example,
-    read_outcome,
 )
 from clef.runs.transfer import export_run, import_run
 
+T = TypeVar("T")
 RunState = Literal["queued", "running", "paused", "stopped", "finished", "failed"]
 LIVE: tuple[RunState, ...] = ("queued", "running", "paused")
 """States of a run that will go on by itself."""
@@ -51,7 +52,6 @@ _INSERT_OUTCOME = (
     f"insert into outcomes (run, position, {', '.join(OUTCOME_COLUMNS)}) values (?, ?, {placeholders(OUTCOME_COLUMNS)})"  # noqa: S608 - names of ours
 )
 _WITH_QUESTION = "examples join questions on questions.id = examples.question"
-_ALL = f"{_WITH_QUESTION} join outcomes on outcomes.run = examples.run and outcomes.position = examples.position"
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,18 +245,24 @@ class Store:
 
         return await self._database.read(work)
 
-    async def outcomes(self, run_id: str, *, after: int = -1, limit: int | None = None) -> list[Outcome]:
-        """Outcomes in the table's order, from the place after `after`."""
-        query = (
-            f"select examples.*, body, outcomes.* from {_ALL} where examples.run = ? and examples.position > ?"  # noqa: S608
-            " order by examples.position limit ?"
-        )
-        parameters = (run_id, after, -1 if limit is None else limit)
+    async def outcomes(self, run_id: str) -> list[Outcome]:
+        """Outcomes in the table's order."""
+        return await self.over(run_id, list)
 
-        def work(connection: sqlite3.Connection) -> list[Outcome]:
-            return [read_outcome(cells) for cells in connection.execute(query, parameters)]
+    async def over(self, run_id: str, work: Callable[[Iterator[Outcome]], T]) -> T:
+        """What `work` makes of the outcomes, in the table's order; they come one by one, and none is held for it."""
+        return await self._database.read(lambda connection: work(reading.outcomes(connection, run_id)))
 
-        return await self._database.read(work)
+    async def blocks(self, run_id: str) -> AsyncGenerator[list[Row], None]:
+        """The rows in the table's order, so many at a time; nothing is locked while one is worked on."""
+        after = -1
+        while block := await self._database.read(partial(reading.block, run_id=run_id, after=after, limit=BLOCK)):
+            yield block
+            after = block[-1].position
+
+    async def extra_names(self, run_id: str) -> list[str]:
+        """The table's own columns that play no role, in the order in which they first come."""
+        return await self._database.read(partial(reading.extra_names, run_id=run_id))
 
     async def page(self, run_id: str, chosen: RowFilter) -> Page:
         """One page of a run's rows, and how many rows each other filter would show."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     Ints: TypeAlias = NDArray[np.int64]
     Bools: TypeAlias = NDArray[np.bool_]
 
+StateKey: TypeAlias = str | tuple[str, ...] | bytes
 ContentKey: TypeAlias = tuple[str | tuple[str, ...], str]
 Outcomes: TypeAlias = "Iterable[Outcome] | Columns"
 """What every statistic takes: outcomes, or the arrays made of them."""
@@ -195,12 +196,24 @@ def content_keys(outcomes: Sequence[Outcome]) -> list[ContentKey]:
     return found
 
 
+def labelled_states(outcomes: Iterable[Outcome]) -> set[StateKey]:
+    """What tells the states of the labelled outcomes apart."""
+    return {_short(state_key(outcome.example)) for outcome in outcomes if outcome.example.label is not None}
+
+
+def known_states(outcomes: Iterable[Outcome], states: set[StateKey]) -> Bools:
+    """Whether the state of each outcome is among some that `labelled_states` found."""
+    import numpy as np
+
+    return np.array([_short(state_key(outcome.example)) in states for outcome in outcomes], dtype=bool)
+
+
 def _plain(value: object) -> object:
     """A read-only mapping or sequence as JSON knows it."""
     return dict(value) if isinstance(value, Mapping) else list(value) if isinstance(value, Iterable) else str(value)
 
 
-def _short(key: str | tuple[str, ...]) -> str | tuple[str, ...] | bytes:
+def _short(key: str | tuple[str, ...]) -> StateKey:
     """A long key as 16 bytes, so that outcomes may stream by without their texts being kept."""
     if isinstance(key, str) and len(key) <= _SHORT:
         return key
@@ -243,7 +256,7 @@ def _gather(outcomes: Iterable[Outcome]) -> Columns:
     import numpy as np
 
     names: dict[str, int] = {}
-    states: dict[str | tuple[str, ...] | bytes, int] = {}
+    states: dict[StateKey, int] = {}
     types: list[QuestionType] = []
     lists = _Lists()
     entries, probabilities = array("q"), array("d")

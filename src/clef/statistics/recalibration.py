@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from clef.decisions.answers import Answer
 from clef.decisions.examples import Outcome
@@ -19,13 +19,12 @@ from clef.statistics.calibration import brier_scores, log_losses
 from clef.statistics.columns import Columns, Outcomes, as_columns
 from clef.statistics.curves import Curve, fit_beta, fit_steps, fit_temperature, read_curve
 from clef.statistics.intervals import Estimate
+from clef.statistics.methods import METHODS, Method
 from clef.statistics.resampling import SEED, mean_estimates
 
 if TYPE_CHECKING:
     from clef.statistics.columns import Bools
 
-Method = Literal["temperature", "temperature by type", "isotonic", "beta"]
-METHODS: tuple[Method, ...] = get_args(Method)
 FEWEST = 50
 """Labels, on different states, below which nothing is fitted, and below which a type takes the pooled curve."""
 FOLDS = 5

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import get_args
 
 from clef.errors import InputError, Problem
 from clef.statistics.columns import Columns, Outcomes, as_columns
 from clef.statistics.gates import Gates, gates
 from clef.statistics.guarantee import GuaranteedGates, guaranteed_gates
 from clef.statistics.ladder import Cost, ReviewBudget, Rule, TargetAccuracy
+from clef.statistics.methods import Method, Recalibrate
 from clef.statistics.policy import Policy
-from clef.statistics.recalibration import Method, cross_validated, fit
-
-Recalibrate = Literal["none", "temperature", "temperature by type", "isotonic", "beta"]
+from clef.statistics.recalibration import cross_validated, fit
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,21 @@ from clef.runs.database import Database
 from clef.runs.queue import RunQueue
 from clef.runs.store import Store
 from clef.settings import Settings
-from clef.web import api, asks_api, dropin, engine_api, errors, measures_api, runs_api, schema_files
+from clef.web import (
+    api,
+    asks_api,
+    dropin,
+    engine_api,
+    errors,
+    measures_api,
+    policies_api,
+    run_files,
+    runs_api,
+    schema_files,
+)
 from clef.web.assets import Assets
 from clef.web.keys import Unauthorized
+from clef.web.measured import Measured
 from clef.web.pages import pages
 from clef.web.reach import reach_of
 from clef.web.security import FOR_PROGRAMS, OPEN, Guard
@@ -49,6 +61,7 @@ def create_app(
     async def lifespan(app: FastAPI) -> AsyncGenerator[None, None]:
         answering.start()
         app.state.store = kept = store or open_store(settings)
+        app.state.measured = Measured(kept)
         app.state.queue = RunQueue(kept, answering, settings.eval_concurrency)
         await app.state.queue.start()
         watch = asyncio.create_task(_end_with_engine(app, answering)) if settings.exit_with_engine else None
@@ -75,9 +88,11 @@ def create_app(
     errors.install(app)
     app.include_router(dropin.router)  # first: each router before it costs every decision a look at its routes
     app.include_router(api.router)
+    app.include_router(run_files.router)
     app.include_router(runs_api.router)
     app.include_router(asks_api.router)
     app.include_router(measures_api.router)
+    app.include_router(policies_api.router)
     app.include_router(engine_api.router)
     app.include_router(schema_files.router)
     app.include_router(pages())

@@ -1,50 +1,37 @@
 """Turns a run's outcomes into its further numbers over HTTP: calibration, gates, classes, slices, suspects; and two
-runs into a comparison. Every number is made from what the store keeps; no model is asked.
+runs into a comparison. Every number is made from what the store keeps, once; no model is asked.
 """
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Query, Request
+from starlette.responses import Response
 
 from clef.decisions.answers import Answer
 from clef.decisions.examples import Outcome
 from clef.errors import InputError, Problem
-from clef.statistics.calibration import calibration, calibrations
-from clef.statistics.classes import confusions
-from clef.statistics.compare import compare_all
-from clef.statistics.gates import gates
-from clef.statistics.guarantee import guaranteed_gates
-from clef.statistics.ladder import Cost, ReviewBudget, TargetAccuracy
-from clef.statistics.ordinal import ordinal
-from clef.statistics.policy import Policy, decide
-from clef.statistics.recalibration import recalibrations
-from clef.statistics.risk import risk_coverage
-from clef.statistics.slices import slices
-from clef.statistics.suspects import suspects
+from clef.runs.store import Store, StoredRun
+from clef.statistics.methods import Method, Recalibrate
 from clef.web.api import read_json
 from clef.web.bodies import read_body
 from clef.web.errors import Json
-from clef.web.schemas import ErrorResponse
+from clef.web.measured import Measured, View, ViewQuery, policy_of
+from clef.web.schemas import NOT_FOUND
 
-router = APIRouter(prefix="/api", responses={404: {"model": ErrorResponse, "description": "No such run"}})
+if TYPE_CHECKING:
+    from clef.statistics.policy import Policy
+    from clef.statistics.wanted import Wanted
 
-PARTS: dict[str, Callable[[Sequence[Outcome]], Any]] = {
-    "calibration": lambda outcomes: {
-        "all": calibration(outcomes).to_dict(),
-        "questions": [one.to_dict() for one in calibrations(outcomes)],
-    },
-    "recalibration": lambda outcomes: [one.to_dict() for one in recalibrations(outcomes)],
-    "risk": lambda outcomes: risk_coverage(outcomes).to_dict(),
-    "classes": lambda outcomes: [one.to_dict() for one in confusions(outcomes)],
-    "scores": lambda outcomes: [one.to_dict() for one in ordinal(outcomes)],
-    "slices": lambda outcomes: slices(outcomes).to_dict(),
-    "suspects": lambda outcomes: suspects(outcomes).to_dict(),
-}
-Part = Literal["calibration", "recalibration", "risk", "classes", "scores", "slices", "suspects"]
+router = APIRouter(prefix="/api", responses=NOT_FOUND)
+
+Part = Literal["calibration", "recalibration", "change", "risk", "classes", "scores", "slices", "suspects"]
+RAW_PARTS = ("recalibration", "slices", "suspects")
+"""Those that are about the engine's own probabilities, whatever else is looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,37 +46,65 @@ class GateQuery:
         float | None, Query(description="Guaranteed: at most this share of what is not checked is wrong")
     ] = None
     confidence: Annotated[float, Query(description="How sure the guarantee is")] = 0.95
+    recalibrate: Annotated[
+        Recalibrate, Query(description="Thresholds on the probabilities of a map fitted on this run")
+    ] = "none"
+    pooled: Annotated[
+        bool, Query(description="One gate for all questions of a type, where each row asks its own question")
+    ] = False
 
-    def measure(self, outcomes: Sequence[Outcome]) -> Any:
-        """The gates of these outcomes. Raises InputError unless exactly one way is named."""
-        cost = self.wrong is not None or self.check is not None
-        ways = (self.accuracy is not None, self.review is not None, cost, self.risk is not None)
-        if sum(ways) != 1 or (cost and None in (self.wrong, self.check)):
-            hint = "give accuracy, or review, or wrong and check, or risk"
-            raise InputError.of([Problem("one gate is measured at a time", "gate_rule", hint=hint)])
-        if self.risk is not None:
-            return guaranteed_gates(outcomes, self.risk, self.confidence)
-        if self.accuracy is not None:
-            return gates(outcomes, TargetAccuracy(self.accuracy))
-        if self.review is not None:
-            return gates(outcomes, ReviewBudget(self.review))
-        return gates(outcomes, Cost(self.wrong or 0.0, self.check or 0.0))
+    @property
+    def wanted(self) -> "Wanted":
+        """The same for the statistics."""
+        from clef.statistics.wanted import Wanted
+
+        return Wanted(**asdict(self))
 
 
 @router.get("/runs/{run_id}/measures/{part}")
-async def measures(request: Request, run_id: str, part: Part) -> Json:
-    """One family of a run's further numbers."""
-    outcomes = await _outcomes(request, run_id)
-    return Json(await asyncio.to_thread(PARTS[part], outcomes))
+async def measures(request: Request, run_id: str, part: Part, query: Annotated[ViewQuery, Depends()]) -> Json:
+    """One family of a run's further numbers: `measured`, and in `about` on which probabilities."""
+    run, measured = await _run(request, run_id)
+    name, stored = await measured.named(query)
+    is_raw = stored is None and query.recalibrate == "none"
+    if part == "change" if is_raw else part in RAW_PARTS:
+        hint = "give recalibrate or policy" if is_raw else "leave recalibrate and policy out"
+        raise InputError.of([Problem(f'"{part}" cannot be measured on these probabilities', "part", hint=hint)])
+
+    async def make() -> Any:
+        if part in ("slices", "suspects"):
+            found = await request.app.state.store.over(run_id, partial(_of_outcomes, part))
+            return {"about": {"probabilities": "raw"}, "measured": found}
+        view = await measured.view(run, query.recalibrate, stored)
+        return {"about": view.about, "measured": await asyncio.to_thread(_of_view, part, view)}
+
+    return Json(await measured.kept(run, f"{part} {name}", make))
 
 
 @router.get("/runs/{run_id}/gates")
 async def run_gates(request: Request, run_id: str, query: Annotated[GateQuery, Depends()]) -> Json:
     """From which top probability on a person may stop checking, honestly estimated; with the policy to apply."""
-    outcomes = await _outcomes(request, run_id)
-    found = await asyncio.to_thread(query.measure, outcomes)
-    model = next((outcome.model for outcome in outcomes if outcome.model), "")
-    return Json(found.to_dict() | {"policy": Policy.of(found, model=model).to_dict()})
+    run, measured = await _run(request, run_id)
+
+    async def make() -> Any:
+        columns = await measured.columns(run)
+        return (await asyncio.to_thread(query.wanted.measure, columns, model=run.engine.model or "")).to_dict()
+
+    return Json(await measured.kept(run, f"gates {query}", make))
+
+
+@router.get("/runs/{run_id}/recalibration")
+async def recalibration(request: Request, run_id: str, method: Method = "temperature") -> Response:
+    """The map fitted on all labelled rows of a run, as a file: POST /api/policies keeps it for later runs."""
+    from clef.statistics.recalibration import recalibrate
+
+    run, measured = await _run(request, run_id)
+    found = await asyncio.to_thread(recalibrate, await measured.columns(run), method)
+    if found.map is None:
+        raise InputError(f"no {method} map can be fitted on this run", hint=found.reason)
+    return Json(
+        found.map.to_dict(), headers={"Content-Disposition": f"attachment; filename={run_id}-recalibration.json"}
+    )
 
 
 @router.get("/compare")
@@ -97,34 +112,81 @@ async def compare_runs(
     request: Request, run: Annotated[list[str], Query(description="Ids of the runs, two or more")]
 ) -> Json:
     """Runs against each other on the rows that they share; p values adjusted after Holm where there are several."""
-    store = request.app.state.store
+    from clef.statistics.compare import compare_all
+
+    store: Store = request.app.state.store
     named = {run_id: (await store.get(run_id)).name for run_id in dict.fromkeys(run)}
     twice = {name for name, count in Counter(named.values()).items() if count > 1}
     names = {run_id: f"{name} ({run_id})" if name in twice else name for run_id, name in named.items()}
-    runs = {names[run_id]: await _outcomes(request, run_id) for run_id in named}
+    runs = {names[run_id]: await store.outcomes(run_id) for run_id in named}
     found = await asyncio.to_thread(compare_all, runs)
     return Json({"comparisons": [one.to_dict() for one in found]})
 
 
 @router.post("/gate")
 async def apply_gate(request: Request) -> Json:
-    """act or review for new answers: `{"policy": …, "results": [...]}`, the results as POST /api/predict gives them."""
+    """act or review for new answers: `{"policy": …, "results": [...]}`, the results as POST /api/predict gives them.
+
+    The policy is a whole one, or the name of a saved one.
+    """
+    from clef.statistics.policy import ruling
+
     body = read_json(await read_body(request, request.app.state.settings.max_body))
     if not isinstance(body, dict) or not isinstance(body.get("results"), list):
         raise InputError.of([Problem('expected {"policy": …, "results": […]}', "not_an_object")])
-    policy = Policy.from_dict(body.get("policy") or {})
+    policy = await _policy(request, body.get("policy"))
     problems: list[Problem] = []
     answers = [_answer(raw, f"results[{position}]", problems) for position, raw in enumerate(body["results"])]
     if problems:
         raise InputError.of(problems, "the results")
-    return Json({"decisions": [decide(policy, *answer) for answer in answers if answer is not None]})
+    found = [ruling(policy, *answer) for answer in answers if answer is not None]
+    return Json({"decisions": [one.decision for one in found], "rulings": [one.to_dict() for one in found]})
 
 
-async def _outcomes(request: Request, run_id: str) -> list[Outcome]:
-    store = request.app.state.store
-    await store.get(run_id)
-    outcomes: list[Outcome] = await store.outcomes(run_id)
-    return outcomes
+def _of_view(part: Part, view: View) -> Any:
+    """A family of numbers that is measured on arrays."""
+    from clef.statistics.calibration import calibration, calibrations
+    from clef.statistics.classes import confusions
+    from clef.statistics.ordinal import ordinal
+    from clef.statistics.recalibration import change_of, recalibrations
+    from clef.statistics.risk import risk_coverage
+
+    columns = view.columns
+    if part == "calibration":
+        each = [one.to_dict() for one in calibrations(columns)]
+        return {"all": calibration(columns).to_dict(), "questions": each}
+    if part == "change":
+        return change_of(view.raw.judged, columns.judged).to_dict()
+    if part == "risk":
+        return risk_coverage(columns).to_dict()
+    families: dict[str, Callable[[Any], Any]] = {
+        "recalibration": recalibrations,
+        "classes": confusions,
+        "scores": ordinal,
+    }
+    return [one.to_dict() for one in families[part](columns)]
+
+
+def _of_outcomes(part: Part, outcomes: Iterator[Outcome]) -> Any:
+    """A family of numbers that needs what was asked."""
+    from clef.statistics.slices import slices
+    from clef.statistics.suspects import suspects
+
+    held = list(outcomes)
+    return slices(held).to_dict() if part == "slices" else suspects(held).to_dict()
+
+
+async def _run(request: Request, run_id: str) -> tuple[StoredRun, Measured]:
+    return await request.app.state.store.get(run_id), request.app.state.measured
+
+
+async def _policy(request: Request, given: Any) -> "Policy":
+    """The policy that a body holds or names."""
+    from clef.statistics.policy import Policy
+
+    if isinstance(given, str):
+        return policy_of(await request.app.state.store.policies.get(given))
+    return Policy.from_dict(given or {})
 
 
 def _answer(raw: Any, where: str, problems: list[Problem]) -> tuple[str, Answer] | None:

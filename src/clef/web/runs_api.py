@@ -1,45 +1,36 @@
-"""Turns HTTP requests into runs: made, watched, stopped, looked through, exported, put away."""
+"""Turns HTTP requests into runs: made, watched, stopped, looked through, put away."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass
-from pathlib import Path, PurePath
-from tempfile import TemporaryDirectory
-from typing import Annotated, Any, Literal
-from urllib.parse import quote
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import orjson
-from fastapi import APIRouter, Depends, Query, Request
-from fastapi.responses import FileResponse, HTMLResponse, StreamingResponse
-from starlette.background import BackgroundTask
-from starlette.responses import Response
+from fastapi import APIRouter, Depends, Path, Query, Request
+from fastapi.responses import StreamingResponse
 
+from clef.decisions.examples import Outcome
 from clef.errors import NotFound
-from clef.reports.export import write_csv, write_jsonl, write_parquet
-from clef.reports.html import About, report
 from clef.runs.browse import MAX_PAGE, Row, RowFilter, Show, Sort
 from clef.runs.budget import too_long
 from clef.runs.measures import SUMMARY
 from clef.runs.plan import plan
 from clef.runs.queue import Event
-from clef.runs.store import NewRun, StoredRun
-from clef.statistics.summary import summarise
+from clef.runs.store import LIVE, NewRun, Store, StoredRun
 from clef.web.errors import Json
 from clef.web.lines import STREAM_HEADERS, row_of
-from clef.web.schemas import ErrorResponse
+from clef.web.measured import policy_of
+from clef.web.schemas import NOT_FOUND
 from clef.web.tables import TABLE_BODY, BadRows, Reading, TableBody, read_table
+
+if TYPE_CHECKING:
+    from clef.statistics.policy import Policy
 
 HEARTBEAT_S = 10.0
 """A stream says at least this often that it is alive, so that no proxy closes it."""
-NOT_FOUND: dict[int | str, dict[str, Any]] = {404: {"model": ErrorResponse, "description": "No such run"}}
-TYPES = {
-    "csv": "text/csv; charset=utf-8",
-    "jsonl": "application/x-ndjson",
-    "parquet": "application/vnd.apache.parquet",
-    "clef": "application/vnd.sqlite3",
-}
-Format = Literal["csv", "jsonl", "parquet", "clef"]
+Place = Annotated[int, Path(ge=0, lt=2**31, description="Place of the row in its run, from 0")]
+SavedPolicy = Annotated[str | None, Query(description="Name of a saved policy that says act or review")]
 
 router = APIRouter(prefix="/api/runs", responses=NOT_FOUND)
 
@@ -102,17 +93,6 @@ async def plan_run(request: Request, body: TableBody, reading: Reading, new: Ann
     return Json({"rows": len(examples), "requests": len(asks), "too_long": sorted(rows, key=lambda row: row["row"])})
 
 
-@router.post("/import", status_code=201)
-async def import_run(request: Request) -> Json:
-    """Take in the run of a file that `GET /api/runs/{id}/export?format=clef` or `clef runs export` wrote."""
-    body = await request.body()
-    with TemporaryDirectory(prefix="clef-") as folder:
-        path = Path(folder, "run.clef")
-        await asyncio.to_thread(path.write_bytes, body)
-        taken = await request.app.state.store.take_in(path)
-    return Json(taken.to_dict(), status_code=201)
-
-
 @router.get("")
 async def runs(
     request: Request,
@@ -126,31 +106,39 @@ async def runs(
 
 
 @router.get("/{run_id}")
-async def run(request: Request, run_id: str) -> Json:
-    """A run with the numbers it measured so far."""
+async def run(request: Request, run_id: str, policy: SavedPolicy = None) -> Json:
+    """A run with the numbers it measured so far; with a policy, `gate` counts what it acts on and what not."""
     found = await request.app.state.store.get(run_id)
-    return Json(found.to_dict() | {"summary": await summary_of(request.app.state.store, found)})
+    whole = found.to_dict() | {"summary": await summary_of(request.app.state.store, found)}
+    return Json(whole if policy is None else whole | {"gate": await _flagged(request, found, policy)})
 
 
 @router.get("/{run_id}/rows")
-async def rows(request: Request, run_id: str, query: Annotated[RowsQuery, Depends()]) -> Json:
-    """One page of rows, and how many rows each other `show` would lead to."""
-    store = request.app.state.store
+async def rows(
+    request: Request, run_id: str, query: Annotated[RowsQuery, Depends()], policy: SavedPolicy = None
+) -> Json:
+    """One page of rows, and how many rows each other `show` would lead to; with a policy, `gate` says of each row
+    act or review, and why.
+    """
+    store: Store = request.app.state.store
     await store.get(run_id)
+    applied = policy_of(await store.policies.get(policy)) if policy is not None else None
     names = RowsQuery.__dataclass_fields__
     page = await store.page(run_id, RowFilter(**{name: getattr(query, name) for name in names}))
-    return Json({"rows": [row_of(item) for item in page.rows], "total": page.total, "counts": page.counts})
+    return Json({"rows": [_row(item, applied) for item in page.rows], "total": page.total, "counts": page.counts})
 
 
 @router.get("/{run_id}/rows/{position}")
-async def row(request: Request, run_id: str, position: int) -> Json:
+async def row(request: Request, run_id: str, position: Place, policy: SavedPolicy = None) -> Json:
     """Everything about one row, its state whole."""
-    store = request.app.state.store
+    store: Store = request.app.state.store
     await store.get(run_id)
-    found: Row | None = await store.one(run_id, position)
+    found = await store.one(run_id, position)
     if found is None:
         raise NotFound(f"no row at place {position} in this run")
-    return Json(row_of(found) | {"state": found.outcome.example.state, "extra": dict(found.outcome.example.extra)})
+    applied = policy_of(await store.policies.get(policy)) if policy is not None else None
+    example = found.outcome.example
+    return Json(_row(found, applied) | {"state": example.state, "extra": dict(example.extra)})
 
 
 @router.get("/{run_id}/events", response_class=StreamingResponse)
@@ -209,51 +197,45 @@ async def restore(request: Request, run_id: str) -> Json:
     return await run(request, run_id)
 
 
-@router.get("/{run_id}/export", response_class=StreamingResponse)
-async def export(request: Request, run_id: str, format: Format = "csv") -> Response:
-    """The rows of a run in the table's order; the CSV is safe to open in a spreadsheet. `clef` is the whole run, for
-    another clef to take in.
-    """
-    found: StoredRun = await request.app.state.store.get(run_id)
-    name = quote(f"{PurePath(found.name).stem or 'table'}-results.{format}")
-    headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{name}"}
-    if format == "clef":
-        folder = TemporaryDirectory(prefix="clef-")
-        path = Path(folder.name, "run.clef")
-        await request.app.state.store.export(run_id, path)
-        gone = BackgroundTask(folder.cleanup)
-        return FileResponse(path, media_type=TYPES[format], headers=headers, background=gone)
-    outcomes = await request.app.state.store.outcomes(run_id)
-    if format == "parquet":
-        content = await asyncio.to_thread(write_parquet, outcomes)
-        return Response(content, media_type=TYPES[format], headers=headers)
-    write = write_csv if format == "csv" else write_jsonl
-    return StreamingResponse(write(outcomes), media_type=TYPES[format], headers=headers)
-
-
-@router.get("/{run_id}/report", response_class=HTMLResponse)
-async def run_report(
-    request: Request, run_id: str, redact: Annotated[bool, Query(description="Leave the states out")] = False
-) -> Response:
-    """The run as one self-contained page, to keep or to send."""
-    found: StoredRun = await request.app.state.store.get(run_id)
-    outcomes = await request.app.state.store.outcomes(run_id)
-    about = About(found.name, found.engine.model or "", found.shape, found.created, found.note)
-    text = await asyncio.to_thread(report, outcomes, about, redact=redact)
-    name = quote(f"{PurePath(found.name).stem or 'table'}-report.html")
-    return HTMLResponse(text, headers={"Content-Disposition": f"attachment; filename*=UTF-8''{name}"})
-
-
-async def summary_of(store: Any, run: StoredRun) -> Any:
+async def summary_of(store: Store, run: StoredRun) -> Any:
     """The numbers of a run; those of one that has ended are kept, so that they are computed once."""
     kept = await store.measures.get(run.id, SUMMARY)
     if kept is not None:
         return kept
-    outcomes = await store.outcomes(run.id)
-    summary = (await asyncio.to_thread(summarise, outcomes)).to_dict()
-    if run.state in ("finished", "stopped", "failed"):
+    from clef.statistics.columns import as_columns
+    from clef.statistics.summary import summarise
+
+    columns = await store.over(run.id, as_columns)
+    summary = (await asyncio.to_thread(summarise, columns)).to_dict()
+    if run.state not in LIVE:
         await store.measures.save(run.id, SUMMARY, run.revision, summary)
     return summary
+
+
+def _row(item: Row, policy: "Policy | None") -> dict[str, Any]:
+    """A row as JSON, with what a policy says of it."""
+    if policy is None:
+        return row_of(item)
+    from clef.statistics.policy import ruling
+
+    said = ruling(policy, item.outcome.example.question_name, item.outcome.answer)
+    return row_of(item) | {"gate": said.to_dict()}
+
+
+async def _flagged(request: Request, run: StoredRun, name: str) -> dict[str, Any]:
+    """How many rows of a run a saved policy acts on, how many it sends to review, and why."""
+    from clef.statistics.policy import counted, ruling
+
+    store: Store = request.app.state.store
+    stored = await store.policies.get(name)
+    policy = policy_of(stored)
+
+    def count(outcomes: Iterator[Outcome]) -> dict[str, Any]:
+        return counted(ruling(policy, outcome.example.question_name, outcome.answer) for outcome in outcomes)
+
+    kept = f"flags {stored.name} {stored.created.isoformat()}"
+    found = await request.app.state.measured.kept(run, kept, lambda: store.over(run.id, count))
+    return {"policy": stored.name, **found}
 
 
 async def _event_lines(source: AsyncGenerator[Event, None]) -> AsyncGenerator[bytes, None]:

@@ -142,3 +142,7 @@ class ErrorResponse(Shape):
     """The body of every error."""
 
     error: ErrorBody
+
+
+NOT_FOUND: dict[int | str, dict[str, Any]] = {404: {"model": ErrorResponse, "description": "Nothing has this name"}}
+"""What every address with a name in it may answer."""
