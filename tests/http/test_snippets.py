@@ -26,8 +26,10 @@ ASKED = Request(
     (Choice("Où?", {"thé": "leaf", "eau": None}), Noul("Hot?", true="steams"), Score("How?", ["a'", 'b"'])),
     (PNG, PNG),
 )
-TEXT = Request("a $tate", (Noul("Is it?"),))
+TEXT = Request("-a $tate's", (Choice("Who=?", ["a", "b c"]), Noul("Is it?"), Score("How?", ["low", "high"])))
+FILED = Request("@home\nEND\nagain", (Score("a|b", ["1|2", "3"]), Choice("b", {"x: y": None, "z": None})))
 RUNNERS = {
+    "cli": ["bash", "-c"],
     "curl": ["bash", "-c"],
     "python": [sys.executable, "-c"],
     "sdk": [sys.executable, "-c"],
@@ -53,14 +55,22 @@ def missing(language: str) -> str | None:
 
 
 @pytest.mark.parametrize("language", get_args(Language))
-def test_code_that_was_copied_runs_and_asks_just_the_same(address: str, server: SystemOne, language: Language) -> None:
+def test_code_that_was_copied_runs_and_asks_just_the_same(
+    address: str, server: SystemOne, language: Language, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lacking = missing(language)
     if lacking:
         pytest.fail(lacking) if NO_SKIPS else pytest.skip(lacking)
-    for request in (TEXT, ASKED):
+    monkeypatch.setenv("CLEF_ENGINE", "upstream")
+    monkeypatch.setenv("CLEF_UPSTREAM", server.address)
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.chdir(tmp_path)
+    if language == "jssdk":
+        (tmp_path / "node_modules").symlink_to(ROOT / "node_modules")
+    for request in (TEXT, FILED, ASKED) if language == "cli" else (TEXT, ASKED):
         code = snippet(request, language, address)
         command = [*RUNNERS[language], code]
-        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60, cwd=ROOT)
+        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
         assert done.returncode == 0, done.stderr
         sent = {name: server.bodies[-1].get(name) for name in ("state", "questions", "images")}
         assert sent == {"images": None} | encode(request)

@@ -8,8 +8,9 @@ from typing import Any, Literal
 from clef.decisions.examples import Request
 from clef.decisions.questions import Choice, Noul, Question, Score
 from clef.decisions.wire import encode
+from clef.web.shell_snippet import command
 
-Language = Literal["curl", "python", "sdk", "javascript", "jssdk"]
+Language = Literal["curl", "cli", "python", "sdk", "javascript", "jssdk"]
 LINE = 100
 """Characters a line of Python may have."""
 
@@ -20,6 +21,8 @@ def snippet(request: Request, language: Language, address: str) -> str:
         case "curl":
             quoted = shlex.quote(_json(_body(request)))
             return f"curl {shlex.quote(f'{address}/api/predict')} \\\n  --json {quoted}\n"
+        case "cli":
+            return command(request, _plain)
         case "javascript":
             return (
                 f"const response = await fetch({json.dumps(f'{address}/api/predict')}, {{\n"

@@ -4,6 +4,7 @@ const LONGEST = 100_000;
 const NAMES = {
   link: "a link",
   curl: "curl",
+  cli: "a clef command",
   python: "Python",
   sdk: "Python for the TypeSafe SDK",
   javascript: "JavaScript",
