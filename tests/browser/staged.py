@@ -1,6 +1,7 @@
 """An engine whose every behaviour a test sets: how long it takes, what it fails at, which phase it is in."""
 
 import asyncio
+import re
 from dataclasses import dataclass
 
 from clef.decisions.answers import Answer
@@ -12,7 +13,7 @@ from clef.errors import Refused, Unavailable
 
 @dataclass
 class StagedEngine:
-    """Answers the first option with 0.9. The state decides otherwise: "refuse" fails, "tie" is a tie."""
+    """Answers the first option with 0.9. A state says otherwise: "refuse" fails, "tie" is a tie, "p=0.7" is 0.7."""
 
     phase: Phase = "ready"
     pause_s: float = 0.0
@@ -40,11 +41,17 @@ class StagedEngine:
         answers = []
         for question in request.questions:
             names = question.answers
-            first = 1 / len(names) if tie else 0.9
+            first = 1 / len(names) if tie else self.top_of(as_text(request.state))
             rest = (1 - first) / (len(names) - 1)
             probabilities = (first, *([first if tie else rest] * (len(names) - 1)))
             answers.append(Answer(question.type, names, probabilities))
         return Reply(tuple(answers), "stage-9B", 42)
+
+    @staticmethod
+    def top_of(state: str) -> float:
+        """The top probability that a state asks for."""
+        said = re.search(r"p=(0\.\d+)", state)
+        return float(said[1]) if said else 0.9
 
     async def count_tokens(self, request: Request) -> int | None:
         """Not counted."""

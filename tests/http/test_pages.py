@@ -23,8 +23,8 @@ from clef.web import words
 from clef.web.advice import advice
 from clef.web.assets import STATIC, Assets, compress, static_url
 from clef.web.drafts import as_draft, as_json, json_problem, read_draft
+from clef.web.run_filter import PAGE_ROWS, Filter
 from clef.web.run_pages import LONGEST_LINK, ask_link
-from clef.web.run_view import PAGE_ROWS, Filter
 from clef.web.snippets import snippet
 
 HOSTILE = "<script>alert(1)</script>"

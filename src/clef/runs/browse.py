@@ -14,7 +14,7 @@ from clef.decisions.examples import Outcome
 from clef.runs.database import READERS, Database
 from clef.runs.rows import read_outcome
 
-Show = Literal["all", "right", "wrong", "failed", "ties", "unlabelled"]
+Show = Literal["all", "right", "wrong", "failed", "ties", "unlabelled", "reviewed"]
 Sort = Literal["rank", "row", "probability", "margin", "elapsed"]
 SHOWS: dict[Show, str] = {
     "all": "1",
@@ -23,6 +23,7 @@ SHOWS: dict[Show, str] = {
     "failed": "outcomes.failure is not null",
     "ties": "outcomes.tie",
     "unlabelled": "examples.label_text is null",
+    "reviewed": "outcomes.position in (select position from corrections where run = ?1)",
 }
 SORTS: dict[Sort, str] = {
     "rank": "outcomes.rank",
@@ -50,6 +51,11 @@ class RowFilter:
     """Top probability below this; 1 includes 1."""
     text: str = ""
     """Part of the state, the label or the prediction, in any case."""
+    column: str | None = None
+    """A column of the table with no role, which must have `value`."""
+    value: str = ""
+    reviewed: bool | None = None
+    """Whether a person has looked at the row; None for either."""
     sort: Sort = "rank"
     descending: bool = True
     limit: int = 100
@@ -88,7 +94,7 @@ _WITH_STATES = f"{_OUTCOMES} cross join examples {_SAME_ROW}"
 
 async def page(database: Database, run_id: str, chosen: RowFilter) -> Page:
     """The rows of a filter. Failures come last in any order; equal ones in the table's order."""
-    places = await _matching(database, run_id, chosen.text) if chosen.text else None
+    places = await _narrowed(database, run_id, chosen)
     rows, counts = await asyncio.gather(
         database.read(lambda connection: _rows(connection, run_id, chosen, places)),
         database.read(lambda connection: _counts(connection, run_id, chosen, places)),
@@ -96,26 +102,50 @@ async def page(database: Database, run_id: str, chosen: RowFilter) -> Page:
     return Page(rows, counts[chosen.show], counts)
 
 
+async def places(database: Database, run_id: str, chosen: RowFilter) -> list[int]:
+    """The places of the rows of a filter, all of them, in its order."""
+    narrowed = await _narrowed(database, run_id, chosen)
+
+    def work(connection: sqlite3.Connection) -> list[int]:
+        query, parameters = _ordered(run_id, chosen, narrowed)
+        return [place for (place,) in connection.execute(query, parameters)]
+
+    return await database.read(work)
+
+
 def containing(text: str) -> str:
     """The LIKE pattern of what has a text anywhere in it, wildcards taken as text; to be used with `escape '\\'`."""
     return "%" + text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
 
 
-async def _matching(database: Database, run_id: str, text: str) -> str:
-    """The places of the rows that hold a text, as a JSON list: every reader looks through a part of the run."""
-    like = containing(text)
-    columns = ("examples.state", "examples.label_text", "outcomes.prediction")
-    either = " or ".join(f"{column} like ? escape '\\'" for column in columns)
+async def _narrowed(database: Database, run_id: str, chosen: RowFilter) -> str | None:
+    """The places of the rows that hold a text and have a value in a column, as a JSON list; None where all may."""
+    parts: list[tuple[str, tuple[str, ...]]] = []
+    if chosen.text:
+        columns = ("examples.state", "examples.label_text", "outcomes.prediction")
+        either = " or ".join(f"{column} like ? escape '\\'" for column in columns)
+        parts.append((f"({either})", (containing(chosen.text),) * len(columns)))
+    if chosen.column is not None:
+        has = "exists (select 1 from json_each(examples.extra) where key = ? and value = ?)"
+        parts.append((has, (chosen.column, chosen.value)))
+    if not parts:
+        return None
+    condition = " and ".join(part for part, _ in parts)
+    return await _matching(database, run_id, condition, [value for _, values in parts for value in values])
+
+
+async def _matching(database: Database, run_id: str, condition: str, values: Sequence[str]) -> str:
+    """The places of the rows with a condition, as a JSON list: every reader looks through a part of the run."""
     query = (
         f"select outcomes.position from {_WITH_STATES} where outcomes.run = ?"  # noqa: S608 - names of ours
-        f" and outcomes.position between ? and ? and ({either})"
+        f" and outcomes.position between ? and ? and {condition}"
     )
     count = "select rows from runs where id = ?"
     found = await database.read(lambda connection: connection.execute(count, (run_id,)).fetchone())
     size = -(-(found[0] if found else 0) // READERS)
 
     def search(start: int) -> Callable[[sqlite3.Connection], list[int]]:
-        parameters = (run_id, start, start + size - 1, *(like,) * len(columns))
+        parameters = (run_id, start, start + size - 1, *values)
         return lambda connection: [place for (place,) in connection.execute(query, parameters)]
 
     parts = await asyncio.gather(*(database.read(search(part * size)) for part in range(READERS)))
@@ -138,12 +168,10 @@ async def one(database: Database, run_id: str, position: int) -> Row | None:
 
 def _rows(connection: sqlite3.Connection, run_id: str, chosen: RowFilter, places: str | None) -> tuple[Row, ...]:
     """The places of the rows are found first, so that no whole row is ever sorted."""
-    where, parameters = _where(run_id, chosen, places)
-    way = "desc" if chosen.descending else "asc"
-    order = f"{SORTS[chosen.sort]} is null, {SORTS[chosen.sort]} {way}, outcomes.position"
-    query = f"select outcomes.position from {_source(chosen)} where {where} order by {order} limit ? offset ?"  # noqa: S608
+    query, parameters = _ordered(run_id, chosen, places)
     limit = min(chosen.limit, MAX_PAGE)
-    shown = [place for (place,) in connection.execute(query, (*parameters, limit, chosen.offset))]
+    cells = connection.execute(f"{query} limit ? offset ?", (*parameters, limit, chosen.offset))
+    shown = [place for (place,) in cells]
     marks = ", ".join("?" * len(shown))
     query = (
         f"select examples.*, questions.body, outcomes.* from {_TABLES}"  # noqa: S608 - names of ours
@@ -151,6 +179,14 @@ def _rows(connection: sqlite3.Connection, run_id: str, chosen: RowFilter, places
     )
     found = {cells["position"]: _row(cells) for cells in connection.execute(query, (run_id, *shown))}
     return tuple(found[place] for place in shown)
+
+
+def _ordered(run_id: str, chosen: RowFilter, places: str | None) -> tuple[str, Sequence[Any]]:
+    """The query of the places of a filter in its order, and what goes into it."""
+    where, parameters = _where(run_id, chosen, places)
+    way = "desc" if chosen.descending else "asc"
+    order = f"{SORTS[chosen.sort]} is null, {SORTS[chosen.sort]} {way}, outcomes.position"
+    return f"select outcomes.position from {_source(chosen)} where {where} order by {order}", parameters  # noqa: S608
 
 
 def _counts(connection: sqlite3.Connection, run_id: str, chosen: RowFilter, places: str | None) -> dict[str, int]:
@@ -168,7 +204,7 @@ def _source(chosen: RowFilter) -> str:
 
 
 def _where(run_id: str, chosen: RowFilter, places: str | None) -> tuple[str, Sequence[Any]]:
-    parts: list[tuple[str, tuple[Any, ...]]] = [("outcomes.run = ?", (run_id,)), (SHOWS[chosen.show], ())]
+    parts: list[tuple[str, tuple[Any, ...]]] = [("outcomes.run = ?1", (run_id,)), (SHOWS[chosen.show], ())]
     if chosen.question is not None:
         parts.append(("examples.name = ?", (chosen.question,)))
     if chosen.label is not None:
@@ -179,6 +215,8 @@ def _where(run_id: str, chosen: RowFilter, places: str | None) -> tuple[str, Seq
         parts.append(("outcomes.top >= ?", (chosen.low,)))
     if chosen.high is not None:
         parts.append(("outcomes.top <= ?" if chosen.high >= 1 else "outcomes.top < ?", (chosen.high,)))
+    if chosen.reviewed is not None:
+        parts.append((SHOWS["reviewed"] if chosen.reviewed else f"not {SHOWS['reviewed']}", ()))
     if places is not None:
         parts.append(("outcomes.position in (select value from json_each(?))", (places,)))
     return " and ".join(condition for condition, _ in parts), [value for _, values in parts for value in values]

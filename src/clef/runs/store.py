@@ -22,6 +22,7 @@ from clef.errors import NotFound
 from clef.runs import browse, reading
 from clef.runs.asks import Asks
 from clef.runs.browse import Page, Row, RowFilter
+from clef.runs.corrections import Corrections
 from clef.runs.database import Database
 from clef.runs.measures import Measures
 from clef.runs.policies import Policies
@@ -117,6 +118,7 @@ class Store:
         self.policies = Policies(database)
         self.measures = Measures(database)
         self.asks = Asks(database)
+        self.corrections = Corrections(database)
 
     async def create(self, new: NewRun, examples: Sequence[Example]) -> StoredRun:
         """A queued run with its examples, in one transaction."""
@@ -267,6 +269,10 @@ class Store:
     async def page(self, run_id: str, chosen: RowFilter) -> Page:
         """One page of a run's rows, and how many rows each other filter would show."""
         return await browse.page(self._database, run_id, chosen)
+
+    async def places(self, run_id: str, chosen: RowFilter) -> list[int]:
+        """The places of the rows of a filter, in its order; `limit` and `offset` play no part."""
+        return await browse.places(self._database, run_id, chosen)
 
     async def one(self, run_id: str, position: int) -> Row | None:
         """The row at a place of a run, or None where it has no outcome."""

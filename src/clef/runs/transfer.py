@@ -14,7 +14,7 @@ from typing import Any
 from clef.errors import InputError, NotFound, Problem
 from clef.runs.database import Database, migrate
 
-TABLES = ("examples", "outcomes")
+TABLES = ("examples", "outcomes", "corrections")
 
 
 async def export_run(database: Database, run_id: str, path: Path) -> None:
@@ -70,7 +70,8 @@ def _copy(source: sqlite3.Connection, target: sqlite3.Connection, old: str, new:
     for number, body in source.execute(used, (old,)).fetchall():
         target.execute("insert or ignore into questions (body) values (?)", (body,))
         (numbers[number],) = target.execute("select id from questions where body = ?", (body,)).fetchone()
-    for table in TABLES:
+    known = {name for (name,) in source.execute("select name from sqlite_master where type = 'table'")}
+    for table in (table for table in TABLES if table in known):  # a file of an earlier clef may lack one
         found = source.execute(f"select * from {table} where run = ? order by position", (old,))  # noqa: S608
         rows = (dict(cells) | {"run": new} for cells in found)
         if table == "examples":

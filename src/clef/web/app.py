@@ -18,6 +18,7 @@ from clef.settings import Settings
 from clef.web import (
     api,
     asks_api,
+    corrections_api,
     dropin,
     engine_api,
     errors,
@@ -91,6 +92,7 @@ def create_app(
     app.include_router(run_files.router)
     app.include_router(runs_api.router)
     app.include_router(asks_api.router)
+    app.include_router(corrections_api.router)
     app.include_router(measures_api.router)
     app.include_router(policies_api.router)
     app.include_router(engine_api.router)

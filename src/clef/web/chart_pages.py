@@ -1,9 +1,7 @@
 """Turns the outcomes of a run into the charts of its page, in the colours of the page."""
 
-import asyncio
 import re
-from collections import OrderedDict
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Literal
 
 from fastapi import APIRouter, Request
@@ -11,35 +9,28 @@ from fastapi import APIRouter, Request
 from clef.runs.store import Store
 from clef.web.assets import STATIC
 from clef.web.errors import Json
+from clef.web.run_filter import Labels
+from clef.web.run_numbers import RunNumbers
 
 CLASSES = 25
 """Answers up to which a confusion is drawn."""
 CONFUSIONS = 20
 """Questions whose confusion is drawn at most."""
-KEPT = 8
-"""Runs whose charts are kept in memory."""
 Theme = Literal["light", "dark"]
 Charts = dict[str, Any]
 
 
-def chart_pages() -> APIRouter:
+def chart_pages(numbers: RunNumbers) -> APIRouter:
     """The charts of runs, as a router. They are fetched after the page, which never waits for them."""
     router = APIRouter(include_in_schema=False)
-    kept: OrderedDict[tuple[str, int, int, Theme], Charts] = OrderedDict()
 
     @router.get("/runs/{run_id}/charts")
-    async def charts(request: Request, run_id: str, theme: Theme = "light") -> Json:
+    async def charts(request: Request, run_id: str, theme: Theme = "light", labels: Labels = "own") -> Json:
         """Reliability, risk and coverage, and the confusion of each question, as Vega-Lite."""
         store: Store = request.app.state.store
         run = await store.get(run_id)
-        key = (run.id, run.done, run.failed, theme)
-        if key not in kept:
-            outcomes = await store.outcomes(run.id)
-            kept[key] = await asyncio.to_thread(_charts, outcomes, theme)
-        kept.move_to_end(key)
-        while len(kept) > KEPT:
-            kept.popitem(last=False)
-        return Json(kept[key])
+        made = partial(_charts, theme=theme)
+        return Json(await numbers.part(store, run, labels, ("charts", theme), made))
 
     return router
 

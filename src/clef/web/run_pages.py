@@ -12,16 +12,22 @@ from starlette.responses import Response
 
 from clef.decisions.examples import Example
 from clef.decisions.questions import Choice, Noul, Question, Score
-from clef.errors import NotFound
+from clef.engines.engine import Engine
+from clef.errors import ClefError, NotFound
+from clef.runs.browse import Row
 from clef.runs.store import LIVE, Store, StoredRun
 from clef.web.render import fragment, page, problems
-from clef.web.run_view import FEW, PAGE_ROWS, Filter, RunView, Share, Summaries, rows_of
+from clef.web.run_filter import PAGE_ROWS, Filter
+from clef.web.run_numbers import RunNumbers
+from clef.web.run_view import FEW, RunView, Share, Summaries, rows_of, summary_by
 
+TOKENS_S = 0.5
+"""How long a row waits to have its tokens counted."""
 LONGEST_LINK = 30_000
 """Characters of a request that a link to Ask may carry."""
 
 
-def run_pages() -> APIRouter:
+def run_pages(numbers: RunNumbers) -> APIRouter:
     """The pages of runs, as a router; handlers reach the store and the settings through `app.state`."""
     router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
     summaries = Summaries()
@@ -54,9 +60,14 @@ def run_pages() -> APIRouter:
         except NotFound as error:
             return await page(request, "missing.html", error.status, error=error)
         chosen = Filter.read(request.query_params)
-        rows, summary = await asyncio.gather(rows_of(store, found, chosen), summaries.of(store, found))
-        view = RunView(found, summary)
-        return _as_it_is(await page(request, "run.html", view=view, rows=rows, chosen=chosen, few=FEW))
+        rows, summary, reviewed = await asyncio.gather(
+            rows_of(store, found, chosen),
+            summary_by(summaries, numbers, store, found, chosen.labels),
+            store.corrections.counts(run_id),
+        )
+        opened = {} if rows.opened is None else await row_context(request, rows.opened)
+        context = {"view": RunView(found, summary, *reviewed), "rows": rows, "chosen": chosen, "few": FEW}
+        return _as_it_is(await page(request, "run.html", **context, **opened))
 
     @router.get("/runs/{run_id}/rows/{position}")
     async def row(request: Request, run_id: str, position: int) -> Response:
@@ -69,10 +80,31 @@ def run_pages() -> APIRouter:
                 raise NotFound(f"no row at place {position} in this run")
         except NotFound as error:
             return problems(request, error)
-        example = found.outcome.example
-        return fragment(request, "row.html", outcome=found.outcome, cached=found.cached, link=ask_link(example))
+        return fragment(request, "row.html", path=f"/runs/{run_id}", **await row_context(request, found))
 
     return router
+
+
+async def row_context(request: Request, row: Row) -> dict[str, Any]:
+    """What a template needs to show everything about a row."""
+    example = row.outcome.example
+    said = await request.app.state.store.corrections.one(request.path_params["run_id"], row.position)
+    tokens = await tokens_of(request.app.state.engine, example)
+    link = ask_link(example)
+    return {"outcome": row.outcome, "position": row.position, "cached": row.cached} | {
+        "link": link,
+        "tokens": tokens,
+        "said": said,
+    }
+
+
+async def tokens_of(engine: Engine, example: Example) -> int | None:
+    """Tokens of a row's request; None where nobody counts them just now."""
+    try:
+        async with asyncio.timeout(TOKENS_S):
+            return await engine.count_tokens(example.request)
+    except (ClefError, TimeoutError):
+        return None
 
 
 def _as_it_is(response: Response) -> Response:

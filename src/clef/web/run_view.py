@@ -1,21 +1,22 @@
-"""Turns a stored run and its numbers into what its page shows, and the page's address into a filter of its rows."""
+"""Turns a stored run and its numbers into what its page shows."""
 
 import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, get_args
-from urllib.parse import urlencode
+from typing import Any
 
-from clef.runs.browse import Page, Row, RowFilter, Show, Sort
+from clef.decisions.examples import Outcome
+from clef.runs.browse import Page, Row
 from clef.runs.measures import SUMMARY
 from clef.runs.store import LIVE, Store, StoredRun
+from clef.statistics.summary import summarise
+from clef.web.run_filter import PAGE_ROWS, Filter, Labels
+from clef.web.run_numbers import RunNumbers
 from clef.web.runs_api import summary_of
 
-PAGE_ROWS = 100
-"""Rows of one page."""
 IN_THE_BACKGROUND = 5_000
 """Outcomes from which a page does not wait for its numbers but comes again for them."""
 KEPT = 16
@@ -47,79 +48,19 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
-    """What of a run is looked at; its query string is the page's address."""
-
-    show: Show = "all"
-    question: str | None = None
-    label: str | None = None
-    prediction: str | None = None
-    low: float | None = None
-    high: float | None = None
-    text: str = ""
-    sort: Sort = "rank"
-    descending: bool = True
-    page: int = 1
-
-    @classmethod
-    def read(cls, query: Mapping[str, str]) -> "Filter":
-        """The filter in a query string; what cannot be meant is left out."""
-        return cls(
-            show=next((show for show in get_args(Show) if show == query.get("show")), "all"),
-            question=query.get("question") or None,
-            label=query.get("label") or None,
-            prediction=query.get("prediction") or None,
-            low=_share(query.get("low")),
-            high=_share(query.get("high")),
-            text=query.get("text", "").strip()[:500],
-            sort=next((sort for sort in get_args(Sort) if sort == query.get("sort")), "rank"),
-            descending=query.get("order") != "asc",
-            page=_number(query.get("page")),
-        )
-
-    def query(self, **changes: object) -> str:
-        """The query string of this filter with changes; the page starts again unless it is what changes."""
-        values = {item.name: getattr(self, item.name) for item in fields(self)} | {"page": 1} | changes
-        values["order"] = None if values.pop("descending") else "asc"
-        plain = {"show": "all", "page": 1, "sort": "rank", "text": ""}
-        said = {name: value for name, value in values.items() if value is not None and value != plain.get(name)}
-        return f"?{urlencode(said)}" if said else "?"
-
-    def sorted_by(self, sort: Sort) -> str:
-        """The query string that sorts by a column; the other way round where it is sorted by it already."""
-        descending = not self.descending if sort == self.sort else sort != "row"
-        return self.query(sort=sort, descending=descending)
-
-    @property
-    def narrows(self) -> bool:
-        """Whether it leaves rows out."""
-        return self != Filter(sort=self.sort, descending=self.descending, page=self.page)
-
-    @property
-    def rows(self) -> RowFilter:
-        """The same for the store."""
-        return RowFilter(
-            show=self.show,
-            question=self.question,
-            label=self.label,
-            prediction=self.prediction,
-            low=self.low,
-            high=self.high,
-            text=self.text,
-            sort=self.sort,
-            descending=self.descending,
-            limit=PAGE_ROWS,
-            offset=(self.page - 1) * PAGE_ROWS,
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class Rows:
     """One page of rows."""
 
     items: Sequence[Row]
     page: int
     found: Page
+    opened: Row | None = None
+    """The row that the address opens, among the items or apart from them."""
+
+    @property
+    def apart(self) -> Row | None:
+        """The row that the address opens where the filter does not lead to it."""
+        return None if self.opened is None or self.opened in self.items else self.opened
 
     @property
     def first(self) -> int:
@@ -154,6 +95,10 @@ class RunView:
     run: StoredRun
     summary: Mapping[str, Any] | None
     """None while they are being counted."""
+    reviewed: int = 0
+    """Rows that a person has looked at."""
+    corrected: int = 0
+    """Rows among them whose label became another."""
 
     @property
     def is_live(self) -> bool:
@@ -207,7 +152,7 @@ class RunView:
 class _Counted:
     """Numbers in memory, what they are about, and until when they will do."""
 
-    done: int
+    revision: int
     summary: Mapping[str, Any]
     until: float
 
@@ -223,16 +168,19 @@ class Summaries:
     async def of(self, store: Store, run: StoredRun) -> Mapping[str, Any] | None:
         """The numbers of a run as it stands, or lately stood; None while they are counted for the first time."""
         known = self._counted.get(run.id)
-        if known and (known.done == run.done if run.state not in LIVE else self.clock() < known.until):
+        if known and (known.revision == run.revision if run.state not in LIVE else self.clock() < known.until):
             return known.summary
         kept = await store.measures.get(run.id, SUMMARY)
         if kept is not None:
             return dict(kept)
-        task = self.count(store, run)
-        if run.done < IN_THE_BACKGROUND:
-            await asyncio.shield(task)
-        known = self._counted.get(run.id)
-        return known.summary if known and (run.state in LIVE or known.done == run.done) else None
+        for _ in range(2):  # what is being counted may be what the run was before its last change
+            task = self.count(store, run)
+            if run.done < IN_THE_BACKGROUND:
+                await asyncio.shield(task)
+            known = self._counted.get(run.id)
+            if known and (run.state in LIVE or known.revision == run.revision):
+                return known.summary
+        return None
 
     def count(self, store: Store, run: StoredRun) -> asyncio.Task[None]:
         """Count the numbers of a run, unless that is being done."""
@@ -246,34 +194,46 @@ class Summaries:
         started = self.clock()
         summary = await summary_of(store, run)
         took_s = self.clock() - started
-        self._counted[run.id] = _Counted(summary["rows"], summary, self.clock() + RESTS * took_s)
+        self._counted[run.id] = _Counted(run.revision, summary, self.clock() + RESTS * took_s)
         self._counted.move_to_end(run.id)
         while len(self._counted) > KEPT:
             self._counted.popitem(last=False)
 
 
+async def summary_by(
+    summaries: Summaries, numbers: RunNumbers, store: Store, run: StoredRun, labels: Labels
+) -> Mapping[str, Any] | None:
+    """The numbers of a run by a person's labels, or by those of the table."""
+    if labels == "own":
+        return await summaries.of(store, run)
+    made: Mapping[str, Any] = await numbers.part(store, run, labels, ("summary",), _summary)
+    return made
+
+
+def _summary(outcomes: Sequence[Outcome]) -> Mapping[str, Any]:
+    return summarise(outcomes).to_dict()
+
+
 async def rows_of(store: Store, run: StoredRun, chosen: Filter) -> Rows:
-    """The page of rows that a filter leads to; one beyond the last page leads to the last page."""
+    """The page of rows that a filter leads to; one beyond the last page leads to the last page.
+
+    An address that opens a row leads to the page which has it.
+    """
     found = await store.page(run.id, chosen.rows)
     last = pages_of(found.total)
-    if chosen.page <= last:
+    if chosen.page > last:
+        return await rows_of(store, run, replace(chosen, page=last))
+    if chosen.row is None:
         return Rows(found.rows, chosen.page, found)
-    return await rows_of(store, run, replace(chosen, page=last))
+    opened = next((row for row in found.rows if row.position == chosen.row), None)
+    if opened is None:
+        places = await store.places(run.id, chosen.rows)
+        if chosen.row in places:
+            return await rows_of(store, run, replace(chosen, page=places.index(chosen.row) // PAGE_ROWS + 1))
+        opened = await store.one(run.id, chosen.row)
+    return Rows(found.rows, chosen.page, found, opened)
 
 
 def pages_of(rows: int) -> int:
     """Pages that so many rows fill, at least one."""
     return max(1, -(-rows // PAGE_ROWS))
-
-
-def _number(text: str | None) -> int:
-    """A page number; 1 where none is meant."""
-    return max(1, int(text)) if text is not None and text.isdecimal() and len(text) < 8 else 1
-
-
-def _share(text: str | None) -> float | None:
-    try:
-        share = float(text or "")
-    except ValueError:
-        return None
-    return share if 0 <= share <= 1 else None

@@ -59,6 +59,9 @@ class RowsQuery:
     low: Annotated[float | None, Query(ge=0, le=1, description="Top probability at least this")] = None
     high: Annotated[float | None, Query(ge=0, le=1, description="Top probability below this; 1 includes 1")] = None
     text: Annotated[str, Query(max_length=500, description="Part of the state, label or prediction")] = ""
+    column: Annotated[str | None, Query(description="A column with no role, which must have `value`")] = None
+    value: str = ""
+    reviewed: Annotated[bool | None, Query(description="Whether a person has looked at the row")] = None
     sort: Sort = "rank"
     descending: bool = True
     limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 100

@@ -11,8 +11,17 @@ class RowDetails extends HTMLElement {
       const open = button.getAttribute("aria-expanded") !== "true";
       button.setAttribute("aria-expanded", String(open));
       document.getElementById(button.getAttribute("aria-controls")).hidden = !open;
+      remember(open ? button.dataset.row : null, button.dataset.row);
     });
   }
+}
+
+// The address names the row that was opened last, so that it can be sent and come back to.
+function remember(row, closed) {
+  const query = new URLSearchParams(location.search);
+  if (row !== null) query.set("row", row);
+  else if (query.get("row") === closed) query.delete("row");
+  history.replaceState(history.state, "", `${location.pathname}${query.size ? `?${query}` : ""}`);
 }
 
 customElements.define("row-details", RowDetails);
@@ -22,15 +31,24 @@ customElements.define("row-details", RowDetails);
 document.addEventListener("htmx:before:request", (event) => {
   const { request } = event.detail.ctx;
   if (["run", "whole"].includes(event.target.id)) request.action = location.pathname + location.search;
-  if (event.target.id !== "filters") return;
+  if (event.target.id !== "filters") return keepGate(event.target, request);
   const query = new URLSearchParams(location.search);
   for (const [name, value] of new FormData(event.target)) {
     if (value.trim()) query.set(name, value.trim());
     else query.delete(name);
   }
-  query.delete("page");
+  for (const name of ["page", "row"]) query.delete(name);
   request.action = `${location.pathname}${query.size ? `?${query}` : ""}`;
 });
+
+// A link was written when the page came; the gate may have been chosen since.
+function keepGate(link, request) {
+  const gate = new URLSearchParams(location.search).get("gate");
+  if (!gate || link.getAttribute("hx-target") !== "#rows-now") return;
+  const address = new URL(request.action, location.href);
+  address.searchParams.set("gate", gate);
+  request.action = address.pathname + address.search;
+}
 
 // A filter that was pressed elsewhere shows in the form. Focus goes to the rows when the link that was pressed is gone.
 document.addEventListener("htmx:after:swap", (event) => {

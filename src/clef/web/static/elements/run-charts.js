@@ -1,6 +1,8 @@
 // <run-charts>: fetches the charts of a run once its page is there, and draws them as SVG. What a mark stands for is
 // shown in the rows when it is pressed; the tables and filters beside them do the same without a mouse.
 
+import { showRows } from "./run-parts.js";
+
 const OPTIONS = { mode: "vega-lite", renderer: "svg", actions: false, ast: true, defaultStyle: false };
 const TOOLTIP = { disableDefaultStyle: true };
 const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -36,7 +38,10 @@ class RunCharts extends HTMLElement {
     this.drawn = theme;
     try {
       scripts ??= load(this.dataset.scripts.split(" "));
-      const [response] = await Promise.all([fetch(`${this.dataset.address}?theme=${theme}`), scripts]);
+      const [response] = await Promise.all([
+        fetch(`${this.dataset.address}?theme=${theme}&labels=${this.dataset.labels}`),
+        scripts,
+      ]);
       if (!response.ok) throw new Error(String(response.status));
       this.charts = await response.json();
       if (!this.isConnected || this.theme !== theme) return;
@@ -75,19 +80,10 @@ class RunCharts extends HTMLElement {
   }
 
   chosen(name, datum) {
-    const query = new URLSearchParams(location.search);
-    const set = (values) => {
-      for (const [key, value] of Object.entries(values)) query.set(key, value);
-      for (const key of ["page", "show"]) query.delete(key);
-    };
     if (name === "confusion") {
-      set({ question: this.question, label: datum.label, prediction: datum.prediction });
-    } else if (name === "reliability" && datum.to) set({ low: datum.from, high: datum.to });
-    else if (name === "risk" && datum.threshold) set({ low: datum.threshold, high: 1 });
-    else return;
-    const address = `${location.pathname}?${query}`;
-    window.htmx.ajax("GET", address, { target: "#rows-now", select: "#rows-now", swap: "outerHTML", push: address });
-    document.getElementById("rows").scrollIntoView();
+      showRows({ question: this.question, label: datum.label, prediction: datum.prediction });
+    } else if (name === "reliability" && datum.to) showRows({ low: datum.from, high: datum.to });
+    else if (name === "risk" && datum.threshold) showRows({ low: datum.threshold, high: 1 });
   }
 }
 

@@ -1,0 +1,102 @@
+"""Turns the outcomes of a run into the gates of its page: where each slider can stand, and where it is best."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from clef.decisions.examples import Outcome
+from clef.statistics.ladder import Cost, ReviewBudget, Rule, TargetAccuracy
+
+if TYPE_CHECKING:
+    from clef.statistics.columns import Columns
+    from clef.statistics.gates import Cut
+
+MOST_POINTS = 200
+"""Places of a slider."""
+MOST_QUESTIONS = 30
+"""Questions that have a slider; the policy has all of them."""
+Way = Literal["accuracy", "review", "cost"]
+Point: TypeAlias = tuple[float, int, int, float, float]
+"""Threshold, rows acted on, right ones among them, and the interval of that share."""
+
+
+@dataclass(frozen=True, slots=True)
+class GateRule:
+    """What a person wants of a gate, as it stands in the page's address: `accuracy-0.95`, `review-0.3`, `cost-10-1`."""
+
+    way: Way = "accuracy"
+    accuracy: float = 0.95
+    review: float = 0.3
+    wrong: float = 10.0
+    check: float = 1.0
+
+    @classmethod
+    def read(cls, text: str | None) -> GateRule:
+        """The rule in a text; what cannot be meant gives the usual one."""
+        way, *numbers = (text or "accuracy").split("-")
+        try:
+            values = [float(number) for number in numbers]
+        except ValueError:
+            return cls()
+        if not all(math.isfinite(value) and value >= 0 for value in values):
+            return cls()
+        match way, values:
+            case (("accuracy" | "review" | "cost"), []):
+                return cls(way)
+            case "accuracy", [share] if 0 < share <= 1:
+                return cls("accuracy", accuracy=share)
+            case "review", [share] if share < 1:
+                return cls("review", review=share)
+            case "cost", [wrong, check] if wrong + check > 0:
+                return cls("cost", wrong=wrong, check=check)
+        return cls()
+
+    @property
+    def rule(self) -> Rule:
+        """The same for the statistics."""
+        if self.way == "accuracy":
+            return TargetAccuracy(self.accuracy)
+        return ReviewBudget(self.review) if self.way == "review" else Cost(self.wrong, self.check)
+
+
+def gates_view(outcomes: Sequence[Outcome], wanted: GateRule) -> dict[str, Any]:
+    """The gates of each question under a rule, each cut with the points that its slider moves on, and their policy."""
+    from clef.statistics.columns import as_columns
+    from clef.statistics.gates import gates, sides
+    from clef.statistics.policy import Policy
+
+    columns = as_columns(outcomes)
+    found = gates(columns, wanted.rule)
+    model = next((outcome.model for outcome in outcomes if outcome.model), "")
+    questions = []
+    for gate, part in zip(found.questions[:MOST_QUESTIONS], columns.by_question(), strict=False):
+        rows = dict(sides(part.judged, gate.type))
+        cuts = [cut.to_dict() | {"points": points(rows[cut.side], cut)} for cut in gate.cuts]
+        questions.append({"question": gate.question, "type": gate.type, "cuts": cuts})
+    return {
+        "coverage": found.coverage.to_dict(),
+        "accuracy": found.accuracy.to_dict(),
+        "questions": questions,
+        "left_out": max(0, len(found.questions) - MOST_QUESTIONS),
+        "policy": Policy.of(found, model=model).to_dict(),
+    }
+
+
+def points(judged: Columns, cut: Cut) -> list[Point]:
+    """Where a slider can stand, by falling threshold; none where there are too few labels to choose a gate."""
+    from clef.statistics.risk import risk_coverage
+
+    if cut.status == "refused":
+        return []
+    curve = risk_coverage(judged).points
+    step = max(1, -(-len(curve) // MOST_POINTS))
+    kept = {point.threshold: point.rate for point in [*curve[::step], *curve[-1:]]}
+    if cut.threshold is not None and cut.optimistic_accuracy is not None:
+        kept[cut.threshold] = cut.optimistic_accuracy
+    return [
+        (threshold, rate.count, rate.correct, *(rate.interval or (0.0, 1.0)))
+        for threshold, rate in sorted(kept.items(), reverse=True)
+    ]

@@ -1,0 +1,111 @@
+"""Turns the address of a run's page into what of it is looked at, and that back into addresses."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Literal, get_args
+from urllib.parse import urlencode
+
+from clef.runs.browse import RowFilter, Show, Sort
+
+PAGE_ROWS = 100
+"""Rows of one page."""
+Labels = Literal["own", "table"]
+"""Whether a person's labels count, or those that the table came with."""
+PLAIN = {"show": "all", "page": 1, "sort": "rank", "text": "", "gate": "", "labels": "own"}
+"""What an address need not say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """What of a run is looked at; its query string is the page's address."""
+
+    show: Show = "all"
+    question: str | None = None
+    label: str | None = None
+    prediction: str | None = None
+    low: float | None = None
+    high: float | None = None
+    text: str = ""
+    column: str | None = None
+    value: str = ""
+    sort: Sort = "rank"
+    descending: bool = True
+    page: int = 1
+    row: int | None = None
+    """The place of the row that is open."""
+    gate: str = ""
+    """The rule of the gates, as `GateRule` reads it."""
+    labels: Labels = "own"
+
+    @classmethod
+    def read(cls, query: Mapping[str, str]) -> "Filter":
+        """The filter in a query string; what cannot be meant is left out."""
+        return cls(
+            show=next((show for show in get_args(Show) if show == query.get("show")), "all"),
+            question=query.get("question") or None,
+            label=query.get("label") or None,
+            prediction=query.get("prediction") or None,
+            low=_share(query.get("low")),
+            high=_share(query.get("high")),
+            text=query.get("text", "").strip()[:500],
+            column=query.get("column") or None,
+            value=query.get("value", ""),
+            sort=next((sort for sort in get_args(Sort) if sort == query.get("sort")), "rank"),
+            descending=query.get("order") != "asc",
+            page=max(1, _number(query.get("page")) or 1),
+            row=_number(query.get("row")),
+            gate=query.get("gate", "")[:60],
+            labels="table" if query.get("labels") == "table" else "own",
+        )
+
+    def query(self, **changes: object) -> str:
+        """The query string of this filter with changes; page and open row start again unless they are what changes."""
+        values = {item.name: getattr(self, item.name) for item in fields(self)} | {"page": 1, "row": None} | changes
+        values["order"] = None if values.pop("descending") else "asc"
+        if values["column"] is None:
+            values["value"] = None
+        said = {name: value for name, value in values.items() if value is not None and value != PLAIN.get(name)}
+        return f"?{urlencode(said)}" if said else "?"
+
+    def sorted_by(self, sort: Sort) -> str:
+        """The query string that sorts by a column; the other way round where it is sorted by it already."""
+        descending = not self.descending if sort == self.sort else sort != "row"
+        return self.query(sort=sort, descending=descending)
+
+    @property
+    def narrows(self) -> bool:
+        """Whether it leaves rows out."""
+        kept = {name: getattr(self, name) for name in ("sort", "descending", "page", "row", "gate", "labels")}
+        return self != Filter(**kept)
+
+    @property
+    def rows(self) -> RowFilter:
+        """The same for the store."""
+        return RowFilter(
+            show=self.show,
+            question=self.question,
+            label=self.label,
+            prediction=self.prediction,
+            low=self.low,
+            high=self.high,
+            text=self.text,
+            column=self.column,
+            value=self.value,
+            sort=self.sort,
+            descending=self.descending,
+            limit=PAGE_ROWS,
+            offset=(self.page - 1) * PAGE_ROWS,
+        )
+
+
+def _number(text: str | None) -> int | None:
+    """A number that can be meant in an address."""
+    return int(text) if text is not None and text.isdecimal() and len(text) < 8 else None
+
+
+def _share(text: str | None) -> float | None:
+    try:
+        share = float(text or "")
+    except ValueError:
+        return None
+    return share if 0 <= share <= 1 else None

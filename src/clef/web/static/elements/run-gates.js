@@ -1,0 +1,147 @@
+// <run-gates>: the rule of the gates, and their policy as a file. <gate-slider>: where one gate stands and what that
+// means. Every place of a slider comes with the page, so moving it asks nothing of the server; a rule is asked for.
+
+import { count, percent } from "./figures.js";
+import { showRows } from "./run-parts.js";
+
+class RunGates extends HTMLElement {
+  connectedCallback() {
+    this.addEventListener("change", (event) => event.target.closest(".gate-rule") && this.ruled());
+    this.addEventListener("submit", (event) => event.preventDefault());
+    this.addEventListener("click", (event) => event.target.closest('[data-do="policy"]') && this.save());
+  }
+
+  // A way that was just chosen has no number yet: the server gives the usual one.
+  ruled() {
+    const form = this.querySelector(".gate-rule");
+    const given = new FormData(form);
+    const way = given.get("way");
+    let gate = way;
+    if (way === this.dataset.way) {
+      if (!form.reportValidity()) return;
+      const share = (name) => Number(given.get(name)) / 100;
+      gate = way === "cost" ? `cost-${given.get("wrong")}-${given.get("check")}` : `${way}-${share(way)}`;
+    }
+    const query = new URLSearchParams(location.search);
+    query.set("gate", gate);
+    history.replaceState(history.state, "", `${location.pathname}?${query}${location.hash}`);
+    window.htmx.ajax("GET", `${this.dataset.address}?gate=${gate}`, { target: "#gates", swap: "innerMorph" });
+  }
+
+  save() {
+    const policy = JSON.parse(this.dataset.policy);
+    for (const slider of this.querySelectorAll("gate-slider")) {
+      const { question, side } = slider.dataset;
+      if (slider.threshold === undefined || !slider.isMoved) continue;
+      const { thresholds, measured } = policy.questions[question];
+      if (slider.threshold === null) delete thresholds[side];
+      else thresholds[side] = slider.threshold;
+      measured.set_by_hand = [...(measured.set_by_hand ?? []), side];
+    }
+    const href = URL.createObjectURL(new Blob([JSON.stringify(policy, null, 2)], { type: "application/json" }));
+    Object.assign(document.createElement("a"), { href, download: `${this.dataset.name}-policy.json` }).click();
+    URL.revokeObjectURL(href);
+  }
+}
+
+class GateSlider extends HTMLElement {
+  static observedAttributes = ["data-points", "data-recommended", "data-wrong", "data-check"];
+
+  connectedCallback() {
+    this.addEventListener("input", () => this.show());
+    this.addEventListener("click", (event) => this.clicked(event));
+    this.read();
+  }
+
+  attributeChangedCallback() {
+    if (!this.points || this.waiting) return;
+    this.waiting = true; // several attributes change together
+    queueMicrotask(() => {
+      this.waiting = false;
+      this.read();
+    });
+  }
+
+  part(name) {
+    return this.querySelector(`[data-part="${name}"]`);
+  }
+
+  // Place 0 acts on nothing; each further place is one threshold lower.
+  read() {
+    this.points = JSON.parse(this.dataset.points);
+    this.range = this.querySelector("input");
+    if (!this.range) return;
+    const best = Number(this.dataset.recommended);
+    this.recommended = this.dataset.recommended ? this.points.findIndex(([threshold]) => threshold === best) + 1 : 0;
+    this.range.max = this.points.length;
+    this.range.value = this.recommended;
+    const mark = this.part("mark");
+    mark.hidden = !this.recommended;
+    mark.style.setProperty("--at", this.recommended / this.points.length);
+    this.show();
+  }
+
+  get isMoved() {
+    return this.range !== null && Number(this.range.value) !== this.recommended;
+  }
+
+  get threshold() {
+    return this.range ? (this.points[this.range.value - 1]?.[0] ?? null) : undefined;
+  }
+
+  show() {
+    const total = Number(this.dataset.count);
+    const [threshold, acted, right, low, high] = this.points[this.range.value - 1] ?? [null, 0, 0, 0, 0];
+    const wrong = acted - right;
+    const say = (name, text) => {
+      this.part(name).textContent = text;
+    };
+    say("coverage", percent(acted / total, 0));
+    say("rows", `${count(acted)} of ${count(total)} rows`);
+    say("accuracy", acted ? percent(right / acted) : "–");
+    say("interval", acted ? `${percent(low)} to ${percent(high)}` : "nothing is acted on");
+    say("errors", count(wrong));
+    say("rate", wrong ? `1 in ${count(Math.round(total / wrong))} rows` : "of these rows");
+    this.sayCost(total, acted, wrong);
+    const at = threshold === null ? "Check everything" : `From a top probability of ${threshold.toFixed(2)} on`;
+    say("at", this.isMoved ? `${at}, on the rows at hand (optimistic).` : `${at}.`);
+    this.part("back").hidden = !this.isMoved || !this.recommended;
+    this.part("below").hidden = acted === total;
+    this.part("through").hidden = !wrong;
+    const spoken = acted ? `${percent(acted / total, 0)} not checked, ${percent(right / acted)} of them right` : "";
+    this.range.setAttribute("aria-valuetext", threshold === null ? at : `${threshold.toFixed(2)}: ${spoken}`);
+    this.dataset.moved = this.isMoved;
+    this.link("below", { high: threshold ?? 1 });
+    this.link("through", { low: threshold ?? 1, show: "wrong" });
+  }
+
+  sayCost(total, acted, wrong) {
+    if (!this.part("cost") || this.dataset.wrong === undefined) return;
+    const { wrong: error, check } = this.dataset;
+    const cost = (error * wrong + check * (total - acted)) / total;
+    this.part("cost").textContent = cost.toFixed(2);
+    this.part("saved").textContent = `checking all: ${Number(check).toFixed(2)}`;
+  }
+
+  link(name, filter) {
+    const { question, side } = this.dataset;
+    const query = new URLSearchParams({ question, ...(side === "all" ? {} : { prediction: side }), ...filter });
+    this.part(name).href = `${location.pathname}?${query}#rows`;
+  }
+
+  clicked(event) {
+    const { part } = event.target.dataset;
+    if (part === "back") {
+      this.range.value = this.recommended;
+      this.show();
+      this.range.focus();
+    } else if (part === "below" || part === "through") {
+      if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+      event.preventDefault();
+      showRows(new URL(event.target.href).searchParams);
+    }
+  }
+}
+
+customElements.define("gate-slider", GateSlider);
+customElements.define("run-gates", RunGates);

@@ -1,0 +1,33 @@
+// What the elements of a run's page share: showing rows, showing the page anew, giving a row its label.
+
+// What a filter leaves as it is: the order, and what is looked at besides the rows.
+const KEPT = ["sort", "order", "gate", "labels"];
+
+// Show the rows of a filter, and nothing but this filter.
+export function showRows(filter) {
+  const query = new URLSearchParams(filter);
+  const now = new URLSearchParams(location.search);
+  for (const name of KEPT) if (now.has(name)) query.set(name, now.get(name));
+  const address = `${location.pathname}?${query}`;
+  window.htmx.ajax("GET", address, { target: "#rows-now", select: "#rows-now", swap: "outerHTML", push: address });
+  document.getElementById("rows").scrollIntoView();
+}
+
+// Show the page anew, as its address says.
+export function showWhole() {
+  document.getElementById("whole")?.dispatchEvent(new Event("refresh"));
+}
+
+// Give a row its label, or take it back: what went wrong, in words; null where nothing did.
+export async function label(address, method, name) {
+  const body = name === undefined ? {} : { body: JSON.stringify({ label: name }) };
+  try {
+    const headers = { "Content-Type": "application/json" };
+    const response = await fetch(address, { method, headers, ...body });
+    if (response.ok) return null;
+    const { error } = await response.json();
+    return error.hint ? `${error.message}: ${error.hint}` : error.message;
+  } catch {
+    return "clef does not answer. Is it still running?";
+  }
+}
