@@ -40,7 +40,7 @@ def test_the_sample_is_evaluated_and_its_results_downloaded(address: str, open_p
     page = open_page(f"{address}/evaluate")
     page.get_by_role("button", name="Try the sample").click()
     expect(page.locator("[data-part=facts]")).to_contain_text("33 rows · 6 questions · 1 without a label")
-    expect(page.locator("[data-part=ready]")).to_have_text("33 rows, 33 requests")
+    expect(page.locator("[data-part=ready]")).to_have_text("33 rows, 33 requests · all within 512 tokens")
     run_to_the_end(page)
     expect(page.locator(".headline-figure")).to_have_text(re.compile(r"\d+\.\d % right"))
     expect(page.locator(".headline-words")).to_contain_text("of 32 answered rows")
@@ -65,9 +65,9 @@ def test_a_run_has_the_name_and_the_shape_that_were_chosen_and_uses_earlier_answ
     two = [f"{state},{question},yes,yes;no" for state in ("one", "two") for question in ("Good?", "New?")]
     rows = "\n".join([HEADER, *two])
     choose(page, "t.csv", rows)
-    expect(page.locator("[data-part=ready]")).to_have_text("4 rows, 4 requests")
+    expect(page.locator("[data-part=ready]")).to_contain_text("4 rows, 4 requests")
     page.get_by_text("together", exact=True).click()
-    expect(page.locator("[data-part=ready]")).to_have_text("4 rows, 2 requests")
+    expect(page.locator("[data-part=ready]")).to_contain_text("4 rows, 2 requests")
     page.get_by_label("Name", exact=True).fill("<b>Support</b>, May")
     run_to_the_end(page)
     expect(page.locator("h1")).to_have_text("<b>Support</b>, May")
@@ -416,3 +416,77 @@ def test_hostile_text_is_text_on_every_page_of_a_run(staged_address: str, open_p
     expect(page.locator("tbody tr").first).to_contain_text("onerror")
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     assert page.evaluate("document.title") not in ("1", "2")
+
+
+def test_a_reload_and_back_lose_neither_the_table_nor_what_was_set(staged_address: str, open_page: NewPage) -> None:
+    page = open_page(f"{staged_address}/evaluate")
+    choose(page, "kept.csv", "text;answer;question;options\n" + "bad;no;Good?;yes|no\n" * 30)
+    page.get_by_text("Read it differently").click()
+    page.get_by_label("what is decided about", exact=False).select_option("text")
+    page.get_by_label("Name", exact=True).fill("Second try")
+    page.get_by_text("together", exact=True).click()
+    page.get_by_label("Rows to use").fill("10")
+    page.get_by_label("drawn at random with seed").fill("7")
+    page.get_by_label("Use the answers").uncheck()
+    page.reload()
+    expect(page.locator("[data-part=name]")).to_have_text("kept.csv")
+    expect(page.locator("[data-part=ready]")).to_contain_text("10 rows")
+    expect(page.get_by_label("Name", exact=True)).to_have_value("Second try")
+    expect(page.get_by_label("together", exact=True)).to_be_checked()
+    expect(page.get_by_label("drawn at random with seed")).to_have_value("7")
+    expect(page.get_by_label("Use the answers")).not_to_be_checked()
+    run_to_the_end(page)
+    expect(page.locator(".headline-words")).to_contain_text("10 answered rows")
+    page.goto(f"{staged_address}/evaluate")
+    expect(page.locator("[data-part=name]")).to_have_text("kept.csv")
+    page.get_by_role("button", name="Put it away").click()
+    expect(page.locator("[data-part=chosen]")).to_be_hidden()
+    expect(page.get_by_role("button", name="Evaluate", exact=True)).to_be_disabled()
+    page.reload()
+    expect(page.locator("[data-part=ready]")).to_have_text("Choose a table first.")
+
+
+def give(page: Page, event: str, *names: str, text: str = "") -> None:
+    """What the browser tells a page of files that are dropped or pasted, or of pasted text."""
+    page.evaluate(
+        """([event, names, text]) => {
+            const data = new DataTransfer();
+            for (const name of names) data.items.add(new File(["context,question,answer\\n"], name));
+            if (text) data.setData("text", text);
+            const init = { bubbles: true, cancelable: true };
+            document.body.dispatchEvent(event === "drop"
+                ? new DragEvent("drop", { ...init, dataTransfer: data })
+                : new ClipboardEvent("paste", { ...init, clipboardData: data }));
+        }""",
+        [event, list(names), text],
+    )
+
+
+def test_what_is_no_single_table_is_answered_in_words_and_the_table_stays(address: str, open_page: NewPage) -> None:
+    page = open_page(f"{address}/evaluate")
+    choose(page, "fine.csv", table("fine", "not fine"))
+    expect(page.locator("[data-part=ready]")).to_contain_text("2 rows")
+    said = page.get_by_role("alert")
+    give(page, "drop", "a.csv", "b.csv")
+    expect(said).to_have_text("2 files were given. A run has one table: drop one of them.")
+    give(page, "drop")
+    expect(said).to_have_text("That is no file. Drop a table, or paste its rows.")
+    expect(page.locator("[data-part=name]")).to_have_text("fine.csv")
+    expect(page.get_by_role("button", name="Evaluate", exact=True)).to_be_enabled()
+    give(page, "paste", text=table("one", "two", "three"))
+    expect(page.locator("[data-part=ready]")).to_contain_text("3 rows")
+    expect(said).to_have_count(0)
+
+
+def test_how_long_a_run_will_take_is_told_once_the_model_has_a_pace(
+    staged_address: str, stage: StagedEngine, open_page: NewPage
+) -> None:
+    stage.pause_s = 0.04
+    page = open_page(f"{staged_address}/evaluate")
+    choose(page, "short.csv", table(*(f"a paced text {number}" for number in range(20))))
+    run_to_the_end(page)
+    page.goto(f"{staged_address}/evaluate")
+    choose(page, "long.csv", table(*(f"another text {number}" for number in range(3000))))
+    expect(page.locator("[data-part=ready]")).to_contain_text(
+        re.compile(r"3.000 requests · about (25|30|35|40|45|50) seconds")
+    )

@@ -2,6 +2,7 @@
 
 import json
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,6 +10,8 @@ from aiohttp import web
 from starlette.testclient import TestClient
 
 from clef.engines.upstream import UpstreamEngine
+from clef.web.tables import drawn
+from tests.fakes.scripted import examples
 from tests.fakes.system_one import SystemOne, even
 from tests.http.conftest import Client
 
@@ -238,3 +241,35 @@ def test_the_report_is_one_file(client: TestClient) -> None:
 def test_a_run_may_be_called_otherwise_than_its_file(client: TestClient) -> None:
     assert create(client, title="Support, May")["name"] == "Support, May"
     assert create(client, title=" ")["name"] == "support.csv"
+
+
+def test_only_some_rows_are_asked_where_that_is_wanted(client: TestClient) -> None:
+    made = create(client, rows="7", seed="3")
+    assert (made["rows"], made["facts"]["drawn"], made["facts"]["seed"]) == (7, 7, 3)
+    assert finished(client, made["id"])["done"] == 7
+    assert "drawn" not in create(client, rows="400")["facts"]
+    plan = client.post("/api/runs/plan", params={"name": "t.csv", "rows": "7"}, content=TABLE).json()
+    assert (plan["rows"], plan["requests"], plan["max_tokens"]) == (7, 7, 512)
+    assert client.post("/api/runs/plan", params={"rows": "0"}, content=TABLE).status_code == 400
+
+
+def test_a_plan_tells_how_long_it_takes_once_the_model_has_a_pace(client: TestClient) -> None:
+    def seconds() -> float | None:
+        told: float | None = client.post("/api/runs/plan", params={"name": "t.csv"}, content=TABLE).json()["seconds"]
+        return told
+
+    assert seconds() is None
+    finished(client, create(client)["id"])
+    measured = seconds()
+    assert measured is not None
+    assert 0 < measured < 5
+
+
+def test_the_same_seed_draws_the_same_rows_in_their_order() -> None:
+    there = [replace(example, row=2 + number // 2) for number, example in enumerate(examples(40))]
+    first = drawn(there, 5, 1)
+    assert first == drawn(there, 5, 1)
+    assert any(drawn(there, 5, seed) != first for seed in range(2, 9))
+    rows = [example.row for example in first]
+    assert rows == sorted(rows)
+    assert len(rows) == 2 * len(set(rows)) == 10

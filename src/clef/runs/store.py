@@ -247,6 +247,17 @@ class Store:
 
         return await self._database.read(work)
 
+    async def pace(self, identity: str, shape: Shape) -> float | None:
+        """Seconds that a request of this shape took this model in its last run of twenty rows or more; None where
+        there is none.
+        """
+        query = (
+            "select avg(elapsed_s) from outcomes where cached = 0 and failure is null and run = (select id from runs"
+            " where identity = ? and shape = ? and done - cached - failed >= 20 order by created desc limit 1)"
+        )
+        found = await self._database.read(lambda connection: connection.execute(query, (identity, shape)).fetchone())
+        return None if found[0] is None else float(found[0])
+
     async def outcomes(self, run_id: str) -> list[Outcome]:
         """Outcomes in the table's order."""
         return await self.over(run_id, list)

@@ -22,7 +22,7 @@ from clef.web.errors import Json
 from clef.web.lines import STREAM_HEADERS, row_of
 from clef.web.measured import policy_of
 from clef.web.schemas import NOT_FOUND
-from clef.web.tables import TABLE_BODY, BadRows, Reading, TableBody, read_table
+from clef.web.tables import TABLE_BODY, BadRows, Reading, TableBody, drawn, read_table
 
 if TYPE_CHECKING:
     from clef.statistics.policy import Policy
@@ -46,6 +46,8 @@ class NewRunQuery:
     note: str = ""
     cache: Annotated[bool, Query(description="Use answers that earlier runs got from the same model")] = True
     bad_rows: BadRows = "refuse"
+    rows: Annotated[int | None, Query(ge=1, description="Rows to use, drawn at random; all of them by default")] = None
+    seed: Annotated[int, Query(ge=0, le=2**31, description="The same seed draws the same rows")] = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,28 +74,37 @@ class RowsQuery:
 async def create(request: Request, body: TableBody, reading: Reading, new: Annotated[NewRunQuery, Depends()]) -> Json:
     """Put a run of a table in line. It goes on whether or not anyone watches."""
     state = request.app.state
-    table, examples = await read_table(request, body, reading, new.bad_rows)
+    table, read = await read_table(request, body, reading, new.bad_rows)
+    examples = drawn(read, new.rows, new.seed)
     facts = await state.engine.facts()
     title = new.title.strip() or reading.name or "table"
-    made = NewRun(title, facts, new.shape, new.note, new.cache, table.facts.to_dict())
+    draw = {"drawn": new.rows, "seed": new.seed} if len(examples) < len(read) else {}
+    made = NewRun(title, facts, new.shape, new.note, new.cache, table.facts.to_dict() | draw)
     run = await state.queue.submit(made, examples)
     return Json(run.to_dict(), status_code=201)
 
 
 @router.post("/plan", openapi_extra=TABLE_BODY)
 async def plan_run(request: Request, body: TableBody, reading: Reading, new: Annotated[NewRunQuery, Depends()]) -> Json:
-    """What a run of a table would send, and which rows are too long; no decision is asked."""
+    """What a run of a table would send, which rows are too long, and how many seconds it would take at the pace of an
+    earlier run of this model, where there is one; no decision is asked.
+    """
     state = request.app.state
-    _, examples = await read_table(request, body, reading, new.bad_rows)
+    _, read = await read_table(request, body, reading, new.bad_rows)
+    examples = drawn(read, new.rows, new.seed)
     asks = await asyncio.to_thread(plan, enumerate(examples), new.shape)
     long = [(ask, error) async for ask, error in too_long(asks, state.engine)]
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"row": examples[position].row, "tokens": error.tokens, "limit": error.limit}
         for ask, error in long
         for positions in ask.positions
         for position in positions
     ]
-    return Json({"rows": len(examples), "requests": len(asks), "too_long": sorted(rows, key=lambda row: row["row"])})
+    facts = await state.engine.facts()
+    pace = await state.store.pace(facts.identity, new.shape)
+    seconds = None if pace is None else pace * (len(asks) - len(long)) / state.settings.eval_concurrency
+    sent = {"rows": len(examples), "requests": len(asks), "max_tokens": facts.max_tokens, "seconds": seconds}
+    return Json(sent | {"too_long": sorted(rows, key=lambda row: row["row"])})
 
 
 @router.get("")

@@ -1,8 +1,9 @@
 """Turns the parameters and the body of a request into a table, or into every problem with it."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from random import Random
 from typing import Annotated, Any, Literal
 
 from fastapi import Depends, Query, Request
@@ -134,3 +135,14 @@ async def read_table(
     if mapping:
         await request.app.state.store.remember(table.facts.columns, mapping)
     return table, examples
+
+
+def drawn(examples: Sequence[Example], rows: int | None, seed: int) -> tuple[Example, ...]:
+    """The examples of that many rows of the table, drawn at random and left in their order; the same seed draws the
+    same. All of them where there are no more.
+    """
+    there = sorted({example.row for example in examples})
+    if rows is None or rows >= len(there):
+        return tuple(examples)
+    chosen = set(Random(seed).sample(there, rows))  # noqa: S311 - a draw to be repeated, not a secret
+    return tuple(example for example in examples if example.row in chosen)

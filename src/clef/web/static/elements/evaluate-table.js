@@ -1,9 +1,13 @@
 // <evaluate-table>: takes a table by drop, choice or paste, shows how clef reads it and what a run would ask, and makes
 // the run. The file goes to clef as its bytes: nothing here decodes it. What was given stays until something else is.
 
+import { capital, counted, duration, figure, previewTable, said, size } from "./evaluate-words.js";
+import { forget, keep, kept } from "./kept-files.js";
+
 const KEY = "clef.paste";
+const TAB = "clef.evaluate";
+const FIELDS = ["run-name", "rows", "seed"];
 const SHOWN = 5;
-const SEPARATORS = { ",": "comma", ";": "semicolon", "\t": "tab", "|": "bar" };
 
 class EvaluateTable extends HTMLElement {
   connectedCallback() {
@@ -13,17 +17,45 @@ class EvaluateTable extends HTMLElement {
     this.goodButton = this.querySelector('[data-do="run-good"]');
     this.file = this.querySelector("#file");
     this.pasted = this.querySelector("#pasted");
-    this.pasted.value = remembered();
+    this.pasted.value = remembered(localStorage, KEY, "");
     this.listen();
-    if (this.file.files.length) this.take(this.file.files[0]);
+    this.restore();
+  }
+
+  // The table and the settings of this tab come back after a reload, and when Back leads here from a run.
+  async restore() {
+    const { id, choices, settings } = remembered(sessionStorage, TAB, {});
+    this.id = id ?? Math.random().toString(36).slice(2);
+    for (const name of FIELDS) this.querySelector(`#${name}`).value = settings?.[name] ?? this.field(name);
+    if (settings) {
+      this.querySelector("#cache").checked = settings.cache;
+      this.querySelector(`[name=shape][value=${settings.shape}]`).checked = true;
+    }
+    const file = id && (await kept(`table.${id}`));
+    if (file && !this.table) this.take(file, choices);
+  }
+
+  save() {
+    const settings = { shape: this.shape, cache: this.querySelector("#cache").checked };
+    for (const name of FIELDS) settings[name] = this.field(name);
+    remember(sessionStorage, TAB, { id: this.id, choices: this.table && this.reading.said, settings });
+  }
+
+  field(name) {
+    return this.querySelector(`#${name}`).value;
   }
 
   listen() {
     this.addEventListener("click", (event) => this.clicked(event));
     this.file.addEventListener("change", () => this.file.files.length && this.take(this.file.files[0]));
-    this.pasted.addEventListener("input", () => remember(this.pasted.value));
-    this.addEventListener("change", (event) => event.target.name === "shape" && this.table && this.plan());
-    this.reading.addEventListener("reading-change", () => this.read());
+    this.pasted.addEventListener("input", () => remember(localStorage, KEY, this.pasted.value));
+    this.addEventListener("input", (event) => event.target.closest(".settings") && this.save());
+    this.addEventListener("change", (event) => event.target.matches("[name=shape], #rows, #seed") && this.plan());
+    this.reading.addEventListener("reading-change", () => {
+      this.save();
+      this.read();
+    });
+    document.addEventListener("paste", (event) => this.offered(event));
     const drop = this.part("drop");
     for (const name of ["dragenter", "dragover"]) {
       document.addEventListener(name, (event) => {
@@ -35,9 +67,39 @@ class EvaluateTable extends HTMLElement {
     document.addEventListener("drop", (event) => {
       event.preventDefault();
       drop.classList.remove("over");
-      const [file] = event.dataTransfer.files;
-      if (file && !this.sending) this.take(file);
+      this.dropped(event.dataTransfer);
     });
+  }
+
+  // One file is a table; anything else is answered in words, and what was there before stays.
+  dropped({ files, items }) {
+    if (this.sending) return;
+    const isFolder = [...items].some((item) => item.webkitGetAsEntry?.()?.isDirectory);
+    if (isFolder) this.decline("That is a folder. Drop the table in it.");
+    else if (files.length > 1) this.decline(`${files.length} files were given. A run has one table: drop one of them.`);
+    else if (files.length) this.take(files[0]);
+    else this.decline("That is no file. Drop a table, or paste its rows.");
+  }
+
+  decline(words) {
+    this.part("declined").textContent = words;
+    this.part("declined").hidden = false;
+  }
+
+  // Rows or a file from the clipboard, wherever the cursor is but in a field.
+  offered(event) {
+    if (event.target.closest?.("input, textarea")) return;
+    const { clipboardData } = event;
+    if (clipboardData.files.length) return this.dropped(clipboardData);
+    const text = clipboardData.getData("text");
+    if (!text.includes("\n")) return;
+    this.pasted.value = text;
+    remember(localStorage, KEY, text);
+    this.usePaste();
+  }
+
+  usePaste() {
+    this.take(new File([this.pasted.value], "pasted.csv", { type: "text/csv" }));
   }
 
   part(name) {
@@ -47,7 +109,8 @@ class EvaluateTable extends HTMLElement {
   async clicked(event) {
     const action = event.target.closest("[data-do]")?.dataset.do;
     if (action === "paste") this.togglePaste(event.target.closest("button"));
-    else if (action === "use-paste") this.take(new File([this.pasted.value], "pasted.csv", { type: "text/csv" }));
+    else if (action === "use-paste") this.usePaste();
+    else if (action === "put-away") this.putAway();
     else if (action === "sample") {
       const response = await fetch(this.dataset.sample);
       this.take(new File([await response.blob()], "sample.csv", { type: "text/csv" }));
@@ -62,9 +125,27 @@ class EvaluateTable extends HTMLElement {
     if (!box.hidden) this.pasted.focus();
   }
 
-  async take(file) {
-    this.table = file;
+  putAway() {
+    this.planning?.abort();
+    this.current = undefined;
+    this.table = undefined;
+    this.file.value = "";
+    forget(`table.${this.id}`);
     this.reading.forget();
+    this.problems.clear();
+    this.part("chosen").hidden = true;
+    this.goodButton.hidden = true;
+    this.ready(false, "Choose a table first.");
+    this.save();
+    this.file.focus();
+  }
+
+  async take(file, choices = undefined) {
+    this.table = file;
+    this.part("declined").hidden = true;
+    this.reading.forget(choices);
+    if (!choices) keep(`table.${this.id}`, file);
+    this.save();
     this.part("reading").hidden = true;
     this.part("reading").open = false;
     this.part("chosen").hidden = false;
@@ -128,17 +209,23 @@ class EvaluateTable extends HTMLElement {
       this.goodButton.textContent = `Run the ${counted(rows, "good row")}`;
     }
     if (warnings.length) this.problems.show(`${counted(warnings.length, "thing")} to know`, warnings, "warning");
-    this.ready(!problems.length && rows > 0, problems.length ? "Mend the table and give it again." : rowsReady(facts));
+    this.ready(!problems.length && rows > 0, this.notReady(problems, rows));
     if (rows) this.plan();
+  }
+
+  notReady(problems, rows) {
+    if (problems.length) return "Mend the table and give it again.";
+    return rows ? "" : "There is no row to ask.";
   }
 
   // What a run would send, told beside the button once it is known; nobody has to wait for it.
   async plan() {
     this.planning?.abort();
-    this.planning = new AbortController();
     const { table } = this;
+    if (!table) return;
+    this.planning = new AbortController();
     this.problems.clear("plan");
-    const address = this.address("/api/runs/plan", { shape: this.shape, bad_rows: "skip" });
+    const address = this.address("/api/runs/plan", { shape: this.shape, bad_rows: "skip", ...this.draw });
     try {
       const response = await this.send(address, this.planning.signal);
       if (response.ok && this.table === table) this.planned(await response.json());
@@ -147,8 +234,17 @@ class EvaluateTable extends HTMLElement {
     }
   }
 
-  planned({ rows, requests, too_long }) {
-    if (!this.skips) this.part("ready").textContent = `${counted(rows, "row")}, ${counted(requests, "request")}`;
+  // How many rows to draw, and with which seed; nothing for all of them.
+  get draw() {
+    const rows = Number.parseInt(this.field("rows"), 10);
+    return rows > 0 ? { rows, seed: Number.parseInt(this.field("seed"), 10) || 0 } : {};
+  }
+
+  planned({ rows, requests, too_long, max_tokens, seconds }) {
+    const words = [`${counted(rows, "row")}, ${counted(requests, "request")}`];
+    if (seconds !== null) words.push(duration(seconds));
+    if (max_tokens && !too_long.length) words.push(`all within ${figure(max_tokens)} tokens`);
+    if (!this.skips) this.part("ready").textContent = words.join(" · ");
     if (!too_long.length) return;
     const problems = too_long.map(({ row, tokens, limit }) => ({
       row,
@@ -189,7 +285,9 @@ class EvaluateTable extends HTMLElement {
     const title = this.querySelector("#run-name").value;
     const cache = String(this.querySelector("#cache").checked);
     try {
-      const response = await this.send(this.address("/api/runs", { title, shape: this.shape, cache, ...query }));
+      const response = await this.send(
+        this.address("/api/runs", { title, shape: this.shape, cache, ...this.draw, ...query }),
+      );
       const answer = await response.json();
       return response.ok ? { made: answer } : { error: answer.error };
     } catch {
@@ -206,84 +304,19 @@ class EvaluateTable extends HTMLElement {
   }
 }
 
-// How clef read the table, as a list of words.
-function said(facts) {
-  const words = [facts.format.toUpperCase()];
-  if (facts.separator) words.push(SEPARATORS[facts.separator] ?? `separator ${facts.separator}`);
-  if (facts.encoding) words.push(facts.encoding.toUpperCase() + (facts.encoding_guessed ? " (a guess)" : ""));
-  words.push(counted(facts.read, "row"), counted(facts.questions, "question"));
-  if (facts.unlabelled) words.push(`${figure(facts.unlabelled)} without a label`);
-  return words;
-}
-
-function rowsReady(facts) {
-  return facts.examples ? "" : "There is no row to ask.";
-}
-
-function previewTable(examples) {
-  const table = document.createElement("table");
-  table.className = "list small";
-  table.createCaption().textContent = "The first rows as clef reads them";
-  const titles = table.createTHead().insertRow();
-  for (const name of ["Row", "State", "Question", "Options", "Label"]) {
-    const cell = document.createElement("th");
-    cell.scope = "col";
-    cell.textContent = name;
-    titles.append(cell);
-  }
-  const body = table.createTBody();
-  for (const { row, state, question, options, label } of examples) {
-    const cells = [
-      row,
-      typeof state === "string" ? state : JSON.stringify(state),
-      question,
-      options.join(" · "),
-      label ?? "none",
-    ];
-    const line = body.insertRow();
-    for (const text of cells) {
-      const cell = line.insertCell();
-      cell.dir = "auto";
-      cell.textContent = shortened(String(text));
-    }
-  }
-  return table;
-}
-
-function shortened(text) {
-  return text.length > 120 ? `${text.slice(0, 119)}…` : text;
-}
-
-function figure(number) {
-  return number.toLocaleString("en").replaceAll(",", "\u202f");
-}
-
-function counted(number, noun) {
-  return `${figure(number)} ${noun}${number === 1 ? "" : "s"}`;
-}
-
-function capital(text) {
-  return text ? text[0].toUpperCase() + text.slice(1) : text;
-}
-
-function size(bytes) {
-  if (bytes < 1000) return `${bytes} bytes`;
-  return bytes < 1e6 ? `${(bytes / 1e3).toFixed(0)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
-}
-
-function remembered() {
+function remembered(storage, key, otherwise) {
   try {
-    return localStorage.getItem(KEY) ?? "";
+    return JSON.parse(storage.getItem(key)) ?? otherwise;
   } catch {
-    return "";
+    return otherwise;
   }
 }
 
-function remember(text) {
+function remember(storage, key, value) {
   try {
-    localStorage.setItem(KEY, text);
+    storage.setItem(key, JSON.stringify(value));
   } catch {
-    // Too large, or storage is off: the paste lasts as long as the page.
+    // Too large, or storage is off: it lasts as long as the page.
   }
 }
 

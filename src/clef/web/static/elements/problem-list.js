@@ -18,14 +18,15 @@ class ProblemList extends HTMLElement {
     box.append(heading);
     if (hint) box.append(element("p", { textContent: hint }));
     if (problems.length) box.append(table(problems.slice(0, SHOWN)));
-    if (problems.length > SHOWN) box.append(this.rest(problems));
+    if (problems.length) box.append(this.rest(problems));
     this.append(box);
     return heading;
   }
 
   rest(problems) {
-    const line = element("p", { className: "hint", textContent: `The first ${SHOWN} of ${problems.length}. ` });
-    const link = element("a", { textContent: "Download all of them (CSV)", download: "problems.csv" });
+    const cut = problems.length > SHOWN ? `The first ${SHOWN} of ${problems.length}. ` : "";
+    const line = element("p", { className: "hint", textContent: cut });
+    const link = element("a", { textContent: `Download ${cut ? "all of " : ""}them (CSV)`, download: "problems.csv" });
     link.href = URL.createObjectURL(new Blob([csv(problems)], { type: "text/csv" }));
     line.append(link);
     return line;

@@ -33,11 +33,16 @@ class TableReading extends HTMLElement {
     this.forget();
   }
 
-  // For another table: nothing of what was said about the last one holds.
-  forget() {
-    this.columns = {};
-    this.changed = {};
+  // For another table: nothing of what was said about the last one holds, but what was said of this one before.
+  forget({ columns = {}, changed = {} } = {}) {
+    this.columns = columns;
+    this.changed = changed;
     this.last = null;
+  }
+
+  // What a person said of the table.
+  get said() {
+    return { columns: this.columns, changed: this.changed };
   }
 
   get choices() {
