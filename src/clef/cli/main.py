@@ -32,6 +32,7 @@ COMMANDS = {
     "eval": Entry("clef.cli.evaluate", "evaluate", "Measure a labelled table: how many are right, with intervals."),
     "compare": Entry("clef.cli.compare", "compare", "Compare two runs on the rows that both have."),
     "runs": Entry("clef.cli.runs", "app", "The runs that are kept: look at them, go on with them, move them."),
+    "gate": Entry("clef.cli.gate", "app", "Gates: from which top probability on a person may stop checking."),
     "models": Entry("clef.cli.models", "app", "Decision models for llama.cpp: which there are, which fit here."),
     "schema": Entry("clef.cli.schema", "schema", "Print the JSON schema of question files, for editors."),
     "doctor": Entry("clef.cli.doctor", "doctor", "Look at this machine, its drivers and its llama.cpp."),

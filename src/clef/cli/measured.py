@@ -62,7 +62,7 @@ def write(outcomes: Sequence[Outcome], path: Path, name: str, *, redact: bool = 
     from clef.session import Run
 
     if path.suffix.lower() == ".html":
-        _into(path, Run.of(outcomes).to_html(name, redact=redact).encode())
+        into(path, Run.of(outcomes).to_html(name, redact=redact).encode())
     else:
         Run.of(outcomes).write(path)
 
@@ -78,7 +78,8 @@ def check_ending(path: Path | None, endings: Sequence[str]) -> None:
         raise InputError.of([Problem(f"no folder {path.absolute().parent}", "no_folder", hint="make it first")])
 
 
-def _into(path: Path, content: bytes) -> None:
+def into(path: Path, content: bytes) -> None:
+    """Write a file. Raises InputError where that cannot be done."""
     try:
         path.write_bytes(content)
     except OSError as error:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
-from clef.decisions.answers import Answer
 from clef.decisions.examples import Outcome
 from clef.errors import InputError, Problem
 from clef.runs.store import Store, StoredRun
@@ -129,6 +128,7 @@ async def apply_gate(request: Request) -> Json:
 
     The policy is a whole one, or the name of a saved one.
     """
+    from clef.reports.answers import predicted
     from clef.statistics.policy import ruling
 
     body = read_json(await read_body(request, request.app.state.settings.max_body))
@@ -136,10 +136,14 @@ async def apply_gate(request: Request) -> Json:
         raise InputError.of([Problem('expected {"policy": …, "results": […]}', "not_an_object")])
     policy = await _policy(request, body.get("policy"))
     problems: list[Problem] = []
-    answers = [_answer(raw, f"results[{position}]", problems) for position, raw in enumerate(body["results"])]
+    found = []
+    for position, raw in enumerate(body["results"]):
+        try:
+            found.append(ruling(policy, *predicted(raw)))
+        except InputError as error:
+            problems.append(Problem(error.message, "no_result", column=f"results[{position}]", hint=error.hint))
     if problems:
         raise InputError.of(problems, "the results")
-    found = [ruling(policy, *answer) for answer in answers if answer is not None]
     return Json({"decisions": [one.decision for one in found], "rulings": [one.to_dict() for one in found]})
 
 
@@ -187,15 +191,3 @@ async def _policy(request: Request, given: Any) -> "Policy":
     if isinstance(given, str):
         return policy_of(await request.app.state.store.policies.get(given))
     return Policy.from_dict(given or {})
-
-
-def _answer(raw: Any, where: str, problems: list[Problem]) -> tuple[str, Answer] | None:
-    """The question's name and the answer in one result, or None with what is wrong added to `problems`."""
-    try:
-        listed = {item["answer"]: float(item["probability"]) for item in raw["answers"]}
-        names = tuple(raw.get("levels") or raw.get("options") or (("yes", "no") if raw["type"] == "noul" else listed))
-        return raw["question"], Answer(raw["type"], names, tuple(listed[name] for name in names))
-    except (AttributeError, KeyError, TypeError, ValueError):
-        hint = "send what POST /api/predict answered, unchanged"
-        problems.append(Problem("is no result of POST /api/predict", "no_result", column=where, hint=hint))
-        return None
