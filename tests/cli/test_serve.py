@@ -9,11 +9,13 @@ import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 
+from clef.cli.serve import greet
 from clef.settings import SECRETS, Settings
+from tests.fakes.machine import WSL_VERSION
 
 COMMAND = [sys.executable, "-m", "clef"]
 
@@ -30,6 +32,12 @@ def started(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
         finally:
             if process.poll() is None:
                 process.kill()
+
+
+def wait_answers(address: str) -> None:
+    """Return once anything is answered."""
+    with suppress(urllib.error.HTTPError):
+        urllib.request.urlopen(f"{address}/api/health", timeout=10).close()
 
 
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -55,17 +63,38 @@ def test_ctrl_c_and_term_end_it_without_a_traceback(number: signal.Signals) -> N
         urllib.request.urlopen(f"{address}/api/health", timeout=10).close()
         process.send_signal(number)
         _, errors = process.communicate(timeout=10)
-        assert process.returncode in (0, 128 + number, -number)
+        assert process.returncode == 128 + number
         assert errors == ""
 
 
-def test_a_port_that_is_taken_is_named_with_the_way_out() -> None:
+def test_a_port_that_is_taken_is_named_with_who_has_it_and_the_way_out() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        result = run("serve", "--port", str(taken.getsockname()[1]))
+        port = taken.getsockname()[1]
+        result = run("serve", "--port", str(port))
     assert result.returncode == 2
-    assert "cannot be used" in result.stderr
+    assert re.search(rf"port {port} cannot be used: it is taken by .+ \(process {os.getpid()}\)", result.stderr)
     assert "--port" in result.stderr
     assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("key", [(), ("--allowed-hosts", "clef.example")])
+def test_a_clef_that_runs_there_already_is_told_with_its_address(key: tuple[str, ...]) -> None:
+    with started("serve", "--port", "0", "--engine", "builtin", *key) as (first, address):
+        wait_answers(address)
+        result = run("serve", "--port", address.rpartition(":")[2])
+    assert result.returncode == 2
+    assert f"clef is running already at {address} by " in result.stderr
+    assert f"(process {first.pid})" in result.stderr
+
+
+def test_under_wsl_the_address_for_a_browser_of_windows_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("clef.engines.machine.ThisMachine.read", lambda self, path: WSL_VERSION)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        greet(Settings(), listener, None)
+        port = listener.getsockname()[1]
+    assert f"In a browser of Windows: http://localhost:{port} " in capsys.readouterr().out
 
 
 def test_reachable_by_others_it_makes_a_key_and_prints_a_link_that_signs_in() -> None:

@@ -1,7 +1,9 @@
 """Turns options into settings and serves the page and the API until Ctrl+C."""
 
+import errno
 import inspect
 import ipaddress
+import signal
 import socket
 from pathlib import Path
 from types import UnionType
@@ -20,6 +22,7 @@ GRACE_S = 3
 
 def serve(**options: Any) -> None:
     """Serve the page and the API until Ctrl+C."""
+    die_by_interrupt()
     settings = load_settings(**options)
     listener = listen(settings.host, settings.port)
     run(settings, listener)
@@ -27,11 +30,16 @@ def serve(**options: Any) -> None:
 
 def greet(settings: Settings, listener: socket.socket, made_key: str | None) -> None:
     """Say where clef is; with the link that signs a browser in where a key was made."""
+    from clef.engines.machine import ThisMachine, is_wsl
     from clef.web.reach import is_loopback, shown_host
 
     host, port = listener.getsockname()[:2]
     address = f"http://{shown_host(host)}:{port}"
     typer.echo(f"clef is at {address}   (Ctrl+C stops it)")
+    if is_wsl(ThisMachine()) and host in ("127.0.0.1", "0.0.0.0"):
+        typer.echo(
+            f"In a browser of Windows: http://localhost:{port}   (unless .wslconfig has localhostForwarding=false)"
+        )
     if made_key is not None:
         typer.echo(f"It asks for an access key. This link signs a browser in: {address}/?key={made_key}")
         typer.echo(f"Programs send it as a bearer token. It is kept in {settings.data_dir / 'access.key'}")
@@ -40,21 +48,15 @@ def greet(settings: Settings, listener: socket.socket, made_key: str | None) -> 
 
 
 def run(settings: Settings, listener: socket.socket) -> None:
-    """Serve on a listening socket. Ctrl+C and SIGTERM end it, the engine with it.
+    """Serve on a listening socket. Ctrl+C and SIGTERM end it, the engine with it; a second one ends it at once.
 
-    Raises EngineError where CLEF_EXIT_WITH_ENGINE is set and the engine is lost.
+    Raises EngineError where CLEF_EXIT_WITH_ENGINE is set and the engine is lost, else Exit with 128 + the signal.
     """
     import uvicorn
 
+    from clef.cli.server import Server
     from clef.running import announced, announcement
     from clef.web.app import create_app, open_store
-
-    class Server(uvicorn.Server):
-        """Tells the programs of this machine where it is, as long as it answers."""
-
-        async def main_loop(self) -> None:
-            with announced(settings.data_dir, running):
-                await super().main_loop()
 
     running = announcement(*listener.getsockname()[:2])
     app = create_app(settings, store=open_store(settings), local_token=running.token)
@@ -62,11 +64,22 @@ def run(settings: Settings, listener: socket.socket) -> None:
     # With httptools each answer left in more pieces here, and took 1 ms longer (measured on two cores).
     config = uvicorn.Config(app, http="h11", log_level="warning", access_log=False, lifespan="on")
     config.timeout_graceful_shutdown = GRACE_S
-    server = Server(config)
+    server = Server(config, lambda: announced(settings.data_dir, running), app.state.engine.hurry)
     app.state.end = lambda: setattr(server, "should_exit", True)
     server.run(sockets=[listener])
     if app.state.lost is not None:
         raise EngineError(app.state.lost.message or "the engine ended", hint=app.state.lost.hint)
+    if server.ended_by is not None:
+        raise typer.Exit(128 + server.ended_by)
+
+
+def die_by_interrupt() -> None:
+    """Let Ctrl+C end the process without a word while it has nothing to end in order: it loads, or is done.
+
+    Nothing changes where it was told to ignore it, as in the background of a shell.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -81,8 +94,22 @@ def listen(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((str(address), port), family=family, backlog=2048)
     except OSError as error:
-        hint = "is clef running already? another port: --port 8001, or --port 0 for any free one"
-        raise SettingsError(f"port {port} cannot be used: {error.strerror}", hint=hint) from error
+        raise _unusable(str(address), port, error) from error
+
+
+def _unusable(host: str, port: int, error: OSError) -> SettingsError:
+    """Why there is no listening at an address, with whoever is there already."""
+    from clef.engines import holders
+    from clef.web.reach import shown_host
+
+    another = "another port: --port 8001, or --port 0 for any free one"
+    if error.errno != errno.EADDRINUSE:
+        return SettingsError(f"port {port} cannot be used: {error.strerror}", hint=another)
+    there = f"http://{shown_host({'0.0.0.0': '127.0.0.1', '::': '::1'}.get(host, host))}:{port}"
+    whose = holders.by_whom(port, host)
+    if holders.is_clef(there):
+        return SettingsError(f"clef is running already at {there}{whose}", hint=f"open it there; {another}")
+    return SettingsError(f"port {port} cannot be used: it is taken{whose}", hint=another)
 
 
 def _option(name: str, field: FieldInfo) -> inspect.Parameter:

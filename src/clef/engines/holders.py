@@ -5,6 +5,7 @@ A program of another user is not always told by the system; then nobody is named
 
 import contextlib
 import json
+import urllib.error
 import urllib.request
 from dataclasses import dataclass
 from typing import Any
@@ -52,18 +53,21 @@ def _listening() -> list[tuple[str, int, int]]:
 
 
 def is_clef(address: str) -> bool:
-    """Whether a clef answers at an address. Takes half a second at most."""
+    """Whether a clef answers at an address, be it that it wants a key. Takes half a second at most."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         with opener.open(f"{address}/api/health", timeout=PATIENCE_S) as answer:
-            said = json.loads(answer.read(100_000))
-    except (OSError, ValueError):
-        return False
-    return isinstance(said, dict) and {"reachable", "engine", "phase", "version"} <= said.keys()
+            return {"reachable", "engine", "phase", "version"} <= set(json.load(answer))
+    except urllib.error.HTTPError as refusal:
+        with refusal, contextlib.suppress(OSError, ValueError, LookupError, TypeError):
+            return bool(json.load(refusal)["error"]["fault"] == "input")
+    except (OSError, ValueError, LookupError, TypeError):
+        pass
+    return False
 
 
 def by_whom(port: int, host: str = "127.0.0.1") -> str:
-    """The words " by llama-server (process 4711)" to put behind "is used"; none where that is not known."""
+    """The words " by llama-server (process 4711)" to put behind "is taken"; none where that is not known."""
     holder = holder_of(port, host)
     return f" by {holder}" if holder else ""
 

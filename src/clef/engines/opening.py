@@ -125,10 +125,15 @@ class ChosenEngine:
         if self._llama is not None:
             from clef.engines.llama.impatience import hurried_by_signals
 
-            with hurried_by_signals(self._llama.hurry):
+            with hurried_by_signals(self.hurry):
                 await self._llama.close()
         if self._engine is not None:
             await self._engine.close()
+
+    def hurry(self) -> None:
+        """End a llama.cpp of ours without its grace."""
+        if self._llama is not None:
+            self._llama.hurry()
 
     async def status(self) -> Status:
         """Everything there is to say about the engine now."""
