@@ -195,7 +195,8 @@ def test_runs_are_there_after_a_restart(client_of: Client, tmp_path: Any) -> Non
 def test_rows_that_are_too_long_are_listed_before_the_start_and_never_sent(client: TestClient) -> None:
     table = TABLE + "word " * 700 + ",Which team?,a,a|b,mail\n"
     planned = client.post("/api/runs/plan", content=table.encode()).json()
-    assert planned == {"rows": 21, "requests": 21, "too_long": [{"row": 22, "tokens": 700, "limit": 512}]}
+    sent = {"rows": 21, "requests": 21, "max_tokens": 512, "seconds": None}
+    assert planned == sent | {"too_long": [{"row": 22, "tokens": 700, "limit": 512}]}
     run = finished(client, create(client, table)["id"])
     assert run["failed"] == 1
     (row,) = client.get(f"/api/runs/{run['id']}/rows", params={"show": "failed"}).json()["rows"]
