@@ -38,6 +38,8 @@ class Roles:
     """What the user's mapping names and the header does not have."""
     stray_labels: tuple[int, ...] = ()
     """Columns called expected_<id> for which no question is known."""
+    given: tuple[str, ...] = ()
+    """Ids of the questions that were given beside the table."""
 
     @property
     def complete(self) -> bool:
@@ -83,7 +85,8 @@ def assign(
     columns = {role: at for role, at in told.items() if not role.startswith("expected_")}
     columns |= {role: at[0] for role, at in claims.items()}
     doubled |= {role: tuple(at) for role, at in claims.items() if len(at) > 1}
-    wide, stray = _wide(names, taken | set(columns.values()), question_ids)
+    bare = labelled and "label" not in columns
+    wide, stray = _wide(names, taken | set(columns.values()), question_ids, bare=bare)
     wide |= {role.removeprefix("expected_"): at for role, at in told.items() if role.startswith("expected_")}
     if wide:
         for role in ("question", "label", "options", "type"):
@@ -94,7 +97,7 @@ def assign(
     if not labelled:
         needed = ("state",) if question_ids else tuple(role for role in needed if role != "label")
     missing = tuple(role for role in needed if role not in columns)
-    return Roles(columns, wide, doubled, missing, unmapped, stray)
+    return Roles(columns, wide, doubled, missing, unmapped, stray, tuple(question_ids))
 
 
 def role_named(name: str) -> str | None:
@@ -133,8 +136,13 @@ def _told(
     return told, unmapped, doubled
 
 
-def _wide(names: Sequence[str], taken: set[int], question_ids: Sequence[str]) -> tuple[dict[str, int], tuple[int, ...]]:
-    """Label columns of a wide table, and those that look like one for a question nobody gave."""
+def _wide(
+    names: Sequence[str], taken: set[int], question_ids: Sequence[str], *, bare: bool
+) -> tuple[dict[str, int], tuple[int, ...]]:
+    """Label columns of a wide table, and those that look like one for a question nobody gave.
+
+    Where `bare`, a column that is called like a question holds its labels, too.
+    """
     known = {normalised(name): name for name in question_ids}
     wide: dict[str, int] = {}
     stray = []
@@ -148,6 +156,10 @@ def _wide(names: Sequence[str], taken: set[int], question_ids: Sequence[str]) ->
             wide[known[inner]] = at
         else:
             stray.append(at)
+    if bare:
+        for at, name in enumerate(names):
+            if at not in taken and name in known:
+                wide.setdefault(known[name], at)
     return wide, tuple(stray)
 
 
@@ -165,9 +177,13 @@ def role_problems(roles: Roles, header: Sequence[str], row: int | None, line: in
         hint = "rename or remove one, or say which column to use"
         message = f"{len(positions)} columns for the {role}: {both}"
         problems.append(Problem(message, "two_columns", row, line, header[positions[0]], hint))
-    for role in roles.missing:
-        if role in roles.unmapped:
-            continue
+    missing = [role for role in roles.missing if role not in roles.unmapped]
+    if roles.given and missing and set(missing) <= {"question", "label"}:
+        ids = ", ".join(shown(name) for name in roles.given)
+        message = f"no column has labels of the questions that were given ({ids})"
+        hint = f"call it as the question is called, or say which column it is; the columns are {listed}"
+        return [*problems, Problem(message, "missing_column", row, line, roles.given[0], hint)]
+    for role in missing:
         hint = f"call it {' or '.join(SYNONYMS[role][:2])}, or say which column it is; the columns are {listed}"
         if roles.stray_labels and role == "question":
             ids = ", ".join(shown(header[at]) for at in roles.stray_labels)
