@@ -30,6 +30,9 @@ COMMANDS = {
     "ask": Entry("clef.cli.ask", "ask", "Ask questions about a state, and see a probability for every allowed answer."),
     "check": Entry("clef.cli.check", "check", "Show what a table holds and everything that is wrong with it."),
     "eval": Entry("clef.cli.evaluate", "evaluate", "Measure a labelled table: how many are right, with intervals."),
+    "predict": Entry(
+        "clef.cli.predict", "predict", "Label a table of any size: its rows in, the same rows with answers out."
+    ),
     "compare": Entry("clef.cli.compare", "compare", "Compare two runs on the rows that both have."),
     "runs": Entry("clef.cli.runs", "app", "The runs that are kept: look at them, go on with them, move them."),
     "gate": Entry("clef.cli.gate", "app", "Gates: from which top probability on a person may stop checking."),
