@@ -19,8 +19,15 @@ def test_a_good_table_is_shown_as_understood(tmp_path: Path) -> None:
     done = check(str(path))
     assert done.returncode == 0
     assert "separator ';'" in done.stdout
-    assert "1 of 1 rows" in done.stdout
+    assert "1 of 1 rows, 1 question, 0 unlabelled" in done.stdout
+    assert "row 2: refund me\n    Which team? → billing   (billing | technical)" in done.stdout
     assert "ready to evaluate" in done.stdout
+
+
+def test_a_row_without_a_label_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text(GOOD + "where is it;Which team?;;billing|technical\n")
+    assert "row 3: where is it\n    Which team? → no label" in check(str(path)).stdout
 
 
 def test_every_problem_of_a_bad_one_comes_with_its_row_and_exit_2(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Turns a table file into what clef understands of it, or every problem with it; asks no model."""
 
+import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -7,6 +8,8 @@ import typer
 
 from clef.cli.options import AsJson, Columns, Encoding, Questions, Separator, Sheet, mapping
 from clef.cli.terminal import BAD_INPUT, SHOWN, say, say_json
+
+ROWS_SHOWN = 3
 
 
 def check(
@@ -40,15 +43,15 @@ def check(
 def _print(file: Path, preview: dict[str, Any]) -> None:
     facts = preview["facts"]
     read_as = [facts["format"], facts["encoding"], facts["separator"] and f"separator {facts['separator']!r}"]
-    counts = (
-        f"{facts['used']} of {facts['read']} rows, {facts['questions']} questions, {facts['unlabelled']} unlabelled"
-    )
+    asked = f"{facts['questions']} question{'s' * (facts['questions'] != 1)}"
+    counts = f"{facts['used']} of {facts['read']} rows, {asked}, {facts['unlabelled']} unlabelled"
     say(f"{file.name}: {' · '.join(str(part) for part in read_as if part)} · {counts}")
     roles = ", ".join(f"{role} = {header!r}" for role, header in facts["roles"].items())
     say(f"columns: {roles}")
-    for example in preview["examples"][:3]:
-        options = " | ".join(example["options"])
-        say(f"  row {example['row']}: {example['question']} → {example['label']}   ({options[:80]})")
+    for example in preview["examples"][:ROWS_SHOWN]:
+        say(f"  row {example['row']}: {_short(example['state'], 50)}")
+        answers = f"   ({_short(' | '.join(example['options']), 70)})" if example["options"] else ""
+        say(f"    {_short(example['question'], 50)} → {example['label'] or 'no label'}{answers}")
     for kind, colour in (("warnings", "yellow"), ("problems", "red")):
         found = preview[kind]
         for problem in found[:SHOWN]:
@@ -59,3 +62,9 @@ def _print(file: Path, preview: dict[str, Any]) -> None:
             say(f"… and {len(found) - SHOWN} more {kind}; --json has all of them")
     if not preview["problems"]:
         say("ready to evaluate", "green")
+
+
+def _short(value: object, width: int) -> str:
+    """The beginning of a text on one line; a JSON state as text."""
+    text = " ".join((value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)).split())
+    return text if len(text) <= width else f"{text[: width - 1]}…"
