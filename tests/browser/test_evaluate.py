@@ -262,6 +262,53 @@ def test_runs_are_found_deleted_and_brought_back(staged_address: str, open_page:
     expect(page.get_by_role("button", name="Delete", exact=True)).to_be_visible()
 
 
+def test_runs_are_sorted_filtered_and_chosen_to_be_compared(staged_address: str, open_page: NewPage) -> None:
+    page = open_page(f"{staged_address}/evaluate")
+    for name, states in (("sortable one", ("a", "b")), ("Sortable two", ("a", "refuse", "c"))):
+        page.goto(f"{staged_address}/evaluate")
+        choose(page, "t.csv", table(*states))
+        page.get_by_label("Name", exact=True).fill(name)
+        run_to_the_end(page)
+    page.goto(f"{staged_address}/runs?search=sortable")
+    first = page.locator(".runs tbody th").first
+    expect(first).to_have_text("Sortable two")
+    page.get_by_role("link", name="Run", exact=True).click()
+    page.wait_for_url(re.compile("sort=name&order=asc"))
+    expect(first).to_have_text("sortable one")
+    page.get_by_role("link", name="Rows", exact=True).click()
+    expect(page.locator("th[aria-sort=descending]")).to_contain_text("Rows")
+    expect(first).to_have_text("Sortable two")
+    page.go_back()
+    expect(first).to_have_text("sortable one")
+    compare = page.locator("run-choice button")
+    page.get_by_label("Compare Sortable two").focus()
+    page.keyboard.press("Space")
+    expect(page.locator("run-choice [role=status]")).to_have_text("Tick one more.")
+    expect(compare).to_be_disabled()
+    page.get_by_label("Compare sortable one").check()
+    ids = [page.get_by_label(f"Compare {name}").input_value() for name in ("sortable one", "Sortable two")]
+    expect(compare).to_have_text("Compare 2 runs")
+    compare.click()
+    page.wait_for_url(f"{staged_address}/compare?run={ids[0]}&run={ids[1]}")
+
+
+def test_every_run_deleted_in_the_last_day_can_be_brought_back(staged_address: str, open_page: NewPage) -> None:
+    page = open_page(f"{staged_address}/evaluate")
+    for name in ("Away first", "Away second"):
+        page.goto(f"{staged_address}/evaluate")
+        choose(page, "t.csv", table("one"))
+        page.get_by_label("Name", exact=True).fill(name)
+        run_to_the_end(page)
+    for name in ("Away first", "Away second"):
+        page.goto(f"{staged_address}/runs?search=away")
+        page.get_by_role("button", name=f"Delete the run {name}").click()
+        expect(page.locator(".flag")).to_contain_text(f"{name} is deleted")
+    page.get_by_text("Deleted in the last day").click()
+    page.get_by_role("button", name="Bring Away first back").click()
+    page.get_by_role("link", name="Away first").click()
+    expect(page.locator("h1")).to_have_text("Away first")
+
+
 def test_failures_and_ties_are_counted_apart_and_failures_asked_again(
     staged_address: str, stage: StagedEngine, open_page: NewPage
 ) -> None:

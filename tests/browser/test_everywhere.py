@@ -131,6 +131,7 @@ def with_keys(page: Page) -> None:
 def listed(page: Page) -> None:
     evaluated(page)
     page.get_by_role("link", name="Runs").click()
+    page.locator("[data-choice]").first.check()
     expect(page.locator("tbody tr").first).to_be_visible()
 
 

@@ -24,6 +24,7 @@ from clef.runs.asks import Asks
 from clef.runs.browse import Page, Row, RowFilter
 from clef.runs.corrections import Corrections
 from clef.runs.database import Database
+from clef.runs.listing import RunFilter, counts
 from clef.runs.measures import Measures
 from clef.runs.policies import Policies
 from clef.runs.rows import (
@@ -159,6 +160,20 @@ class Store:
         like = browse.containing(search)
         parameters = (like, like, limit, offset)
         return await self._database.read(lambda connection: _runs(connection, where, parameters, tail))
+
+    async def listed(self, wanted: RunFilter) -> list[StoredRun]:
+        """Runs that are not deleted, as a person wants to see them."""
+        where, parameters = wanted.where
+        return await self._database.read(lambda connection: _runs(connection, where, parameters, wanted.tail))
+
+    async def run_counts(self, search: str) -> dict[str, int]:
+        """How many runs each `show` of a list has."""
+        return await self._database.read(lambda connection: counts(connection, search))
+
+    async def deleted(self) -> list[StoredRun]:
+        """Runs that can still be brought back, the last one deleted first."""
+        after, tail = (datetime.now(UTC) - UNDO).isoformat(), " order by deleted desc, id"
+        return await self._database.read(lambda connection: _runs(connection, "where deleted >= ?", (after,), tail))
 
     async def set_state(self, run_id: str, state: RunState, reason: str | None = None) -> None:
         """Move a run to a state."""

@@ -8,6 +8,7 @@ from clef.web.ask_pages import ask_pages
 from clef.web.chart_pages import chart_pages
 from clef.web.engine_pages import engine_pages
 from clef.web.history_pages import history_pages
+from clef.web.list_pages import list_pages
 from clef.web.measure_pages import measure_pages
 from clef.web.render import fragment
 from clef.web.run_numbers import RunNumbers
@@ -19,6 +20,7 @@ def pages() -> APIRouter:
     router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
     router.include_router(ask_pages())
     router.include_router(history_pages())
+    router.include_router(list_pages())
     numbers = RunNumbers()
     router.include_router(run_pages(numbers))
     router.include_router(chart_pages(numbers))

@@ -1,4 +1,4 @@
-"""Turns requests of a browser into the pages of runs: the table that goes in, the list, and what a run measured."""
+"""Turns requests of a browser into the pages of runs: the table that goes in, and what a run measured."""
 
 import asyncio
 import base64
@@ -15,11 +15,11 @@ from clef.decisions.questions import Choice, Noul, Question, Score
 from clef.engines.engine import Engine
 from clef.errors import ClefError, NotFound
 from clef.runs.browse import Row
-from clef.runs.store import LIVE, Store, StoredRun
+from clef.runs.store import Store
 from clef.web.render import fragment, page, problems
-from clef.web.run_filter import PAGE_ROWS, Filter
+from clef.web.run_filter import Filter
 from clef.web.run_numbers import RunNumbers
-from clef.web.run_view import FEW, RunView, Share, Summaries, rows_of, summary_by
+from clef.web.run_view import FEW, RunView, Summaries, rows_of, summary_by
 
 TOKENS_S = 0.5
 """How long a row waits to have its tokens counted."""
@@ -36,20 +36,6 @@ def run_pages(numbers: RunNumbers) -> APIRouter:
     async def evaluate(request: Request) -> Response:
         """Give a table, see how it is read, and run it."""
         return await page(request, "evaluate.html", settings=request.app.state.settings)
-
-    @router.get("/runs")
-    async def runs(request: Request) -> Response:
-        """The runs that are kept, newest first; `deleted` names one that was just put away, to bring it back."""
-        store: Store = request.app.state.store
-        search = request.query_params.get("search", "").strip()[:200]
-        number = request.query_params.get("page", "1")
-        at = max(1, int(number)) if number.isdecimal() and len(number) < 8 else 1
-        found = await store.runs(limit=PAGE_ROWS + 1, offset=(at - 1) * PAGE_ROWS, search=search)
-        listed = await _headlines(store, summaries, found[:PAGE_ROWS])
-        context: dict[str, Any] = {"search": search, "at": at, "more": len(found) > PAGE_ROWS, "runs": listed}
-        deleted = await _deleted(store, request.query_params.get("deleted"))
-        waits = any(run.state in LIVE or (run.done and share is None) for run, share in listed)
-        return _as_it_is(await page(request, "runs.html", deleted=deleted, waits=waits, **context))
 
     @router.get("/runs/{run_id}")
     async def run(request: Request, run_id: str) -> Response:
@@ -147,27 +133,3 @@ def _question_draft(question: Question) -> dict[str, Any]:
             sides = {"true": question.true, "false": question.false}
             draft |= {side: text for side, text in sides.items() if isinstance(text, str)}
     return draft
-
-
-async def _headlines(
-    store: Store, summaries: Summaries, found: list[StoredRun]
-) -> list[tuple[StoredRun, Share | None]]:
-    """Each run with its share; numbers that are not there yet are counted for the next look."""
-    kept = await store.measures.headlines([run.id for run in found])
-    shares = []
-    for run in found:
-        known = kept.get(run.id)
-        is_fresh = known is not None and known["rows"] == run.done
-        if run.done and not is_fresh and run.state not in LIVE:
-            summaries.count(store, run)
-        shares.append((run, Share.of(known) if known and is_fresh else None))
-    return shares
-
-
-async def _deleted(store: Store, run_id: str | None) -> StoredRun | None:
-    """The run of this id if it is deleted and can be brought back."""
-    try:
-        run = await store.get(run_id or "")
-    except NotFound:
-        return None
-    return run if run.deleted else None
