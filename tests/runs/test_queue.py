@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from clef.decisions.examples import Example, Reply, Request
-from clef.decisions.questions import Choice
+from clef.decisions.questions import Choice, Json
 from clef.engines.engine import EngineFacts
 from clef.errors import InputError, Refused, Unavailable
 from clef.runs import execute as executing
@@ -56,9 +56,25 @@ async def test_what_is_read_back_is_what_was_written(store: Store) -> None:
     engine = ScriptedEngine()
     queue = RunQueue(store, engine, 1)
     run = await store.create(NEW, [example])
-    ((position, found),) = await store.unanswered(run.id)
-    assert (position, found) == (0, example)
+    assert await store.unanswered(run.id) == [0]
+    assert await store.examples(run.id, [0]) == {0: example}
     await queue.close()
+
+
+async def test_rows_of_one_state_are_asked_once_however_far_apart(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("clef.runs.job.PART", 2)
+    states: list[Json] = [{"a": 1, "b": 2}, "x", "y", {"b": 2, "a": 1}, "z", "x"]
+    rows = [replace(one, state=state) for one, state in zip(examples(6), states, strict=True)]
+    engine = ScriptedEngine()
+    queue = RunQueue(store, engine, 2)
+    await queue.start()
+    run = await queue.submit(NEW, rows)
+    await to_the_end(queue, run)
+    await queue.close()
+    assert len(engine.calls) == 4
+    assert (await store.get(run.id)).done == 6
 
 
 async def test_progress_counts_finished_rows_and_ends_at_the_total(store: Store) -> None:

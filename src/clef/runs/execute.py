@@ -8,7 +8,7 @@ nothing to do with the row.
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from clef.decisions.examples import Example, Failure, Outcome, Reply, Request, Shape
@@ -56,17 +56,24 @@ class Answered:
         ]
 
 
-async def execute(asks: Iterable[Ask], engine: Engine, concurrency: int) -> AsyncGenerator[Answered, None]:
+async def execute(
+    asks: Iterable[Ask] | AsyncIterator[Ask], engine: Engine, concurrency: int
+) -> AsyncGenerator[Answered, None]:
     """What came back, in the order it finished. Raises Unavailable when the engine stays away.
 
     The engine is kept busy while whoever iterates writes down what came: up to AHEAD answers wait for them.
     """
-    source = iter(asks)
+    source = asks if isinstance(asks, AsyncIterator) else _each(asks)
+    turn = asyncio.Lock()
     results: asyncio.Queue[Answered | Exception | None] = asyncio.Queue(AHEAD)
+
+    async def following() -> Ask | None:
+        async with turn:
+            return await anext(source, None)
 
     async def work() -> None:
         try:
-            for ask in source:
+            while (ask := await following()) is not None:
                 await results.put(await answer(ask, engine))
         except Exception as error:
             await results.put(error)
@@ -87,6 +94,11 @@ async def execute(asks: Iterable[Ask], engine: Engine, concurrency: int) -> Asyn
         for worker in workers:
             worker.cancel()
         await asyncio.gather(*workers, return_exceptions=True)
+
+
+async def _each(asks: Iterable[Ask]) -> AsyncGenerator[Ask, None]:
+    for ask in asks:
+        yield ask
 
 
 async def outcomes(

@@ -6,7 +6,7 @@ Outcomes are told as they come and written in batches; whatever ends the work, t
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 
 from clef.decisions.answers import Answer
 from clef.decisions.examples import Example, Outcome, Reply
@@ -20,8 +20,8 @@ BATCH = 200
 """Outcomes that are written together at most."""
 FLUSH_S = 0.25
 """How long an outcome may wait for others to be written with."""
-LOOKED_UP = 2000
-"""Requests whose answers are looked up together."""
+PART = 2000
+"""Rows that are read, and whose answers are looked up, together."""
 
 Took = Callable[[str, Sequence[Outcome], int], None]
 """Told of a run's id, outcomes that came back, and how many of them were known."""
@@ -35,22 +35,50 @@ class Job:
         self._waiting: list[Numbered] = []
         self._replies: dict[bytes, Reply] = {}
         self._flushed = time.monotonic()
+        self._examples: dict[int, Example] = {}
+        self._keys: dict[int, bytes] = {}
 
     async def ask(self, concurrency: int) -> None:
         """Ask every row that has no outcome. Raises Unavailable where the engine stays away."""
-        examples = dict(await self._store.unanswered(self._run.id))
-        asks = await asyncio.to_thread(plan, examples.items(), self._run.shape)
         try:
-            for start in range(0, len(asks), LOOKED_UP):
-                part = asks[start : start + LOOKED_UP]
-                keys = {id(ask): ask.key(self._run.identity, self._run.shape) for ask in part}
-                unknown = await self._take_known(part, keys, examples) if self._run.use_cache else part
-                unknown = await self._drop_too_long(unknown, examples)
-                async with contextlib.aclosing(execute(unknown, self._engine, concurrency)) as answers:
-                    async for answered in answers:
-                        await self._take(answered, keys[id(answered.ask)], examples)
+            async with (
+                contextlib.aclosing(self._asks()) as asks,
+                contextlib.aclosing(execute(asks, self._engine, concurrency)) as answers,
+            ):
+                async for answered in answers:
+                    await self._take(answered)
         finally:
             await asyncio.shield(self._flush())
+
+    async def _asks(self) -> AsyncGenerator[Ask, None]:
+        """What is to be asked; while one part is, the next is made ready, so that the engine never waits for it."""
+        parts = _parts(await self._store.unanswered(self._run.id))
+        following: asyncio.Task[list[Ask]] | None = None
+        try:
+            for part in parts:
+                ready = following
+                following = asyncio.create_task(self._prepare(part))
+                for ask in await ready if ready else ():
+                    yield ask
+            for ask in await following if following else ():
+                yield ask
+        finally:
+            if following is not None:
+                following.cancel()
+                await asyncio.gather(following, return_exceptions=True)
+
+    async def _prepare(self, positions: Sequence[int]) -> list[Ask]:
+        """The requests for some rows; those that need none, being known or too long, get their outcome at once."""
+        examples = await self._store.examples(self._run.id, positions)
+        asks = await asyncio.to_thread(plan, examples.items(), self._run.shape)
+        keys = {id(ask): ask.key(self._run.identity, self._run.shape) for ask in asks}
+        unknown = await self._take_known(asks, keys, examples) if self._run.use_cache else asks
+        unknown = await self._drop_too_long(unknown, examples)
+        for ask in unknown:
+            self._keys[id(ask)] = keys[id(ask)]
+            for place in ask.places:
+                self._examples[place] = examples[place]
+        return unknown
 
     async def _take_known(
         self, asks: Sequence[Ask], keys: Mapping[int, bytes], examples: Mapping[int, Example]
@@ -79,9 +107,11 @@ class Job:
             await self._keep(failed.outcomes(examples, self._run.shape))
         return [ask for ask in asks if id(ask) not in dropped]
 
-    async def _take(self, answered: Answered, key: bytes, examples: Mapping[int, Example]) -> None:
+    async def _take(self, answered: Answered) -> None:
+        key = self._keys.pop(id(answered.ask))
         if answered.reply is not None:
             self._replies[key] = answered.reply
+        examples = {place: self._examples.pop(place) for place in answered.ask.places}
         await self._keep(answered.outcomes(examples, self._run.shape))
 
     async def _keep(self, outcomes: Sequence[tuple[int, Outcome]], *, cached: bool = False) -> None:
@@ -96,3 +126,15 @@ class Job:
         self._flushed = time.monotonic()
         if batch:
             await self._store.add(self._run.id, batch, replies)
+
+
+def _parts(groups: Iterable[int | list[int]]) -> Iterator[list[int]]:
+    """The places of so many rows at a time, those of one state never parted."""
+    part: list[int] = []
+    for group in groups:
+        part += group if isinstance(group, list) else [group]
+        if len(part) >= PART:
+            yield part
+            part = []
+    if part:
+        yield part

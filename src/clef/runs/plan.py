@@ -6,7 +6,7 @@ where all three are the same.
 """
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import orjson
@@ -27,6 +27,11 @@ class Ask:
     request: Request
     positions: list[list[int]] = field(default_factory=list)
     """For each question of the request, the places of its examples in the run."""
+
+    @property
+    def places(self) -> Iterator[int]:
+        """The places of all its examples."""
+        return (place for places in self.positions for place in places)
 
     def key(self, identity: str, shape: Shape) -> bytes:
         """What identifies the request: 16 bytes of BLAKE2 over its wire form, the shape and the model."""

@@ -3,12 +3,16 @@
 This is the one place where a label is read with what came back for it.
 """
 
+import hashlib
+import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from clef.decisions.examples import Outcome
+import orjson
+
+from clef.decisions.examples import Example, Outcome
 from clef.runs.browse import Row
-from clef.runs.rows import read_outcome
+from clef.runs.rows import read_example, read_outcome
 
 _ROWS = (
     "select examples.*, body, outcomes.* from examples join questions on questions.id = examples.question"
@@ -35,3 +39,43 @@ def extra_names(connection: sqlite3.Connection, run_id: str) -> list[str]:
         " group by key order by min(position), min(json_each.id)"
     )
     return [name for (name,) in connection.execute(query, (run_id,))]
+
+
+def unanswered(connection: sqlite3.Connection, run_id: str) -> list[int | list[int]]:
+    """The places of the rows without an outcome, those of one state together, in the order of their first row.
+
+    A million rows of a state each are 150 MB: no example is read, and a state is known by 8 bytes of its hash. That
+    two states share them is one chance in 10^7 then, and only means that they are planned together.
+    """
+    query = (
+        "select position, state, images from examples where run = ? and not exists (select 1 from outcomes"
+        " where outcomes.run = examples.run and outcomes.position = examples.position) order by position"
+    )
+    groups: dict[int, int | list[int]] = {}
+    for position, state, images in connection.execute(query, (run_id,)):
+        key = _short(state, images)
+        known = groups.get(key)
+        if known is None:
+            groups[key] = position
+        elif isinstance(known, list):
+            known.append(position)
+        else:
+            groups[key] = [known, position]
+    return list(groups.values())
+
+
+def _short(state: str, images: str | None) -> int:
+    """What tells a state and its images apart, in 8 bytes; keys of an object may stand in any order."""
+    plain = state.startswith('"')
+    text = state if plain else orjson.dumps(orjson.loads(state), option=orjson.OPT_SORT_KEYS).decode()
+    return int.from_bytes(hashlib.blake2b(f"{text}\0{images or ''}".encode(), digest_size=8).digest())
+
+
+def examples(connection: sqlite3.Connection, run_id: str, positions: Sequence[int]) -> list[tuple[int, Example]]:
+    """The examples at some places of a run, with their places, in the table's order."""
+    query = (
+        "select examples.*, body from examples join questions on questions.id = examples.question"
+        " where run = ? and position in (select value from json_each(?)) order by position"
+    )
+    found = connection.execute(query, (run_id, json.dumps(positions)))
+    return [(cells["position"], read_example(cells)) for cells in found]

@@ -34,7 +34,6 @@ from clef.runs.rows import (
     outcome_row,
     placeholders,
     question_text,
-    read_example,
 )
 from clef.runs.transfer import export_run, import_run
 
@@ -53,7 +52,6 @@ _INSERT_EXAMPLE = (
 _INSERT_OUTCOME = (
     f"insert into outcomes (run, position, {', '.join(OUTCOME_COLUMNS)}) values (?, ?, {placeholders(OUTCOME_COLUMNS)})"  # noqa: S608 - names of ours
 )
-_WITH_QUESTION = "examples join questions on questions.id = examples.question"
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,17 +199,13 @@ class Store:
         before = ((now or datetime.now(UTC)) - UNDO).isoformat()
         await self._change("delete from runs where deleted < ?", (before,))
 
-    async def unanswered(self, run_id: str) -> list[tuple[int, Example]]:
-        """The examples that have no outcome yet, with their places, in the table's order."""
-        query = (
-            f"select examples.*, body from {_WITH_QUESTION} where run = ? and not exists (select 1 from outcomes"  # noqa: S608
-            " where outcomes.run = examples.run and outcomes.position = examples.position) order by position"
-        )
+    async def unanswered(self, run_id: str) -> list[int | list[int]]:
+        """The places of the rows that have no outcome yet, those of one state together, in the table's order."""
+        return await self._database.read(partial(reading.unanswered, run_id=run_id))
 
-        def work(connection: sqlite3.Connection) -> list[tuple[int, Example]]:
-            return [(cells["position"], read_example(cells)) for cells in connection.execute(query, (run_id,))]
-
-        return await self._database.read(work)
+    async def examples(self, run_id: str, positions: Sequence[int]) -> dict[int, Example]:
+        """The examples at some places of a run."""
+        return dict(await self._database.read(partial(reading.examples, run_id=run_id, positions=positions)))
 
     async def add(self, run_id: str, outcomes: Sequence[Numbered], replies: Mapping[bytes, Reply]) -> None:
         """Write a batch of outcomes, and the replies that other runs may use again, in one transaction."""
