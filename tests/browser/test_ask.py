@@ -92,6 +92,16 @@ def test_questions_are_duplicated_moved_and_removed(address: str, open_page: New
     expect(page.get_by_label("Question 1", exact=True)).to_have_value("Second")
 
 
+def test_a_question_is_moved_with_alt_and_an_arrow(address: str, open_page: NewPage) -> None:
+    page = open_page(f"{address}/")
+    page.get_by_label("Option 2 of question 1", exact=True).focus()
+    page.keyboard.press("Alt+ArrowDown")
+    expect(page.get_by_label("Option 2 of question 2", exact=True)).to_be_focused()
+    page.keyboard.press("Alt+ArrowUp")
+    page.keyboard.press("Alt+ArrowUp")
+    expect(page.get_by_label("Question 1", exact=True)).to_have_value("Which team should handle this message?")
+
+
 def test_an_error_keeps_the_form_and_stands_beside_its_field(address: str, open_page: NewPage) -> None:
     page = open_page(f"{address}/")
     option = page.get_by_label("Option 2 of question 1", exact=True)

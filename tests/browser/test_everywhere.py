@@ -265,3 +265,90 @@ def test_the_ask_page_is_within_its_weight(address: str, open_page: NewPage) -> 
     assert len(responses) >= 6
     weights = {response.url: len(gzip.compress(response.body(), 6)) for response in responses}
     assert sum(weights.values()) <= ASK_BYTES, weights
+
+
+def test_a_browser_that_is_offline_keeps_everything_and_goes_on(staged_address: str, open_page: NewPage) -> None:
+    page = open_page(f"{staged_address}/")
+    page.locator("#state").fill("Typed before the line went")
+    page.context.set_offline(True)
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#answers .problems")).to_contain_text("Your form is as you left it")
+    page.get_by_role("button", name="History").click()
+    expect(page.locator("#kept .problems")).to_contain_text("clef does not answer")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Copy", exact=True).click()
+    page.locator("[data-copy=curl]").click()
+    expect(page.locator("#copied")).to_contain_text("clef does not answer")
+    page.context.set_offline(False)
+    expect(page.locator("#state")).to_have_value("Typed before the line went")
+    answered(page)
+
+
+@pytest.mark.parametrize("path", ["/", "/evaluate", "/runs"])
+def test_every_page_works_while_the_engine_is_down(
+    staged_address: str, stage: StagedEngine, open_page: NewPage, path: str
+) -> None:
+    stage.phase = "failed"
+    page = open_page(f"{staged_address}{path}", watched=False)
+    expect(page.locator("#standing")).to_contain_text("failed")
+    if path == "/":
+        page.keyboard.press("Control+Enter")
+        expect(page.locator("#answers .problems")).to_contain_text("try again in a minute", ignore_case=True)
+    if path == "/evaluate":
+        choose(page, "t.csv", table("fine"))
+        expect(page.get_by_role("button", name="Evaluate", exact=True)).to_be_enabled()
+    assert barriers(page) == ""
+
+
+def test_a_table_is_evaluated_with_the_keyboard_alone(staged_address: str, open_page: NewPage) -> None:
+    page = open_page(f"{staged_address}/evaluate")
+
+    def tab_to(name: str) -> None:
+        for _ in range(30):
+            page.keyboard.press("Tab")
+            said = page.evaluate(
+                "document.activeElement.getAttribute('aria-label') ?? document.activeElement.innerText"
+            )
+            if said and said.strip() == name:
+                return
+        pytest.fail(f"{name} is not reached")
+
+    tab_to("Paste")
+    page.keyboard.press("Enter")
+    expect(page.locator("#pasted")).to_be_focused()
+    page.keyboard.insert_text(table("typed"))
+    tab_to("Use this")
+    page.keyboard.press("Enter")
+    expect(page.locator("[data-part=ready]")).to_contain_text("1 row")
+    tab_to("Evaluate")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile("/runs/"))
+
+
+def test_text_from_right_to_left_is_set_so(staged_address: str, open_page: NewPage) -> None:
+    page = open_page(f"{staged_address}/", width=360)
+    page.locator("#state").fill("החבילה הגיעה פתוחה 📦")
+    page.get_by_label("Question 1", exact=True).fill("ما المشكلة؟")
+    answered(page)
+    for field in (page.locator("#state"), page.get_by_label("Question 1", exact=True)):
+        assert field.evaluate("field => getComputedStyle(field).direction") == "rtl"
+    asked = page.locator(".asked [dir=auto]").filter(has_text="ما")
+    assert asked.evaluate("words => getComputedStyle(words).direction") == "rtl"
+    page.get_by_role("button", name="History").click()
+    expect(page.locator(".asks b").first).to_contain_text("החבילה")
+    assert page.locator(".asks b").first.evaluate("words => getComputedStyle(words).direction") == "rtl"
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+@pytest.mark.parametrize("path", ["/", "/evaluate", "/runs"])
+def test_a_very_large_screen_keeps_lines_readable_and_nothing_moves(
+    address: str, open_page: NewPage, path: str
+) -> None:
+    page = open_page(f"{address}{path}", width=3840)
+    if path == "/":
+        answered(page)
+    box = page.locator("main").bounding_box()
+    assert box is not None
+    assert box["width"] <= 1200
+    assert abs(box["x"] - (3840 - box["x"] - box["width"])) <= 20
+    assert page.evaluate("document.getAnimations().length") == 0

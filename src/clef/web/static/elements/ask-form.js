@@ -239,7 +239,7 @@ class AskForm extends HTMLElement {
     this.state.focus();
   }
 
-  act({ action, card }) {
+  act({ action, card, from }) {
     const item = card.closest("li");
     if (action === "remove") return this.remove_(item, card);
     let moved = card;
@@ -249,7 +249,8 @@ class AskForm extends HTMLElement {
     this.number();
     this.edited();
     const button = moved.querySelector(`[data-do="${action}"]`);
-    if (action === "duplicate") moved.part("question").focus();
+    if (from) from.focus();
+    else if (action === "duplicate") moved.part("question").focus();
     else (button.disabled ? moved.part("question") : button).focus();
   }
 

@@ -135,7 +135,12 @@ class QuestionCard extends HTMLElement {
     if (action === "add") this.addAfter(null);
     else if (action === "describe") this.describe(row, button);
     else if (action === "drop") this.dropItem(row);
-    else this.dispatchEvent(new CustomEvent("question-action", { bubbles: true, detail: { action, card: this } }));
+    else this.tell(action);
+  }
+
+  // `from` is where the focus shall stay, where that is not the button of the action.
+  tell(action, from = null) {
+    this.dispatchEvent(new CustomEvent("question-action", { bubbles: true, detail: { action, card: this, from } }));
   }
 
   describe(row, button) {
@@ -162,7 +167,15 @@ class QuestionCard extends HTMLElement {
   }
 
   // Enter goes to the next option, and makes one after the last; it never sends the form by accident.
+  // Alt with an arrow moves the question.
   pressed(event) {
+    const move = event.altKey && { ArrowUp: "up", ArrowDown: "down" }[event.key];
+    if (move) {
+      event.preventDefault();
+      const button = this.querySelector(`[data-do="${move}"]`);
+      if (!button.disabled) this.tell(move, event.target);
+      return;
+    }
     if (event.key !== "Enter" || event.ctrlKey || event.metaKey || event.shiftKey || event.isComposing) return;
     if (!event.target.matches("input, textarea")) return;
     event.preventDefault();

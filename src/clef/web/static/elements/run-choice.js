@@ -7,6 +7,11 @@ class RunChoice extends HTMLElement {
     document.addEventListener("change", ({ target }) => target.matches("[data-choice]") && this.tick(target));
     document.addEventListener("htmx:after:swap", () => this.show());
     this.button.addEventListener("click", () => this.go());
+    document.addEventListener("keydown", (event) => {
+      if (event.key !== "/" || event.target.matches("input, textarea, select")) return;
+      event.preventDefault();
+      document.querySelector("[type=search]")?.select();
+    });
     for (const box of document.querySelectorAll("[data-choice]:checked")) this.tick(box);
     this.show();
   }
