@@ -174,16 +174,20 @@ class EngineError(ClefError):
 
 
 class Unavailable(EngineError):
-    """The engine cannot be reached or is not ready; `retry_after_s` is a guess at when to try again."""
+    """The engine cannot be reached or is not ready; `retry_after_s` is when to try again: what the engine asked for,
+    else a guess."""
 
     code = "engine_unavailable"
     status = 503
     transient = True
 
-    def __init__(self, message: str, *, hint: str | None = None, phase: str = "off", retry_after_s: int = 2) -> None:
+    def __init__(
+        self, message: str, *, hint: str | None = None, phase: str = "off", retry_after_s: int | None = None
+    ) -> None:
         super().__init__(message, hint=hint)
         self.phase = phase
-        self.retry_after_s = retry_after_s
+        self.retry_after_s = 2 if retry_after_s is None else retry_after_s
+        self.is_asked_for = retry_after_s is not None
 
     def to_dict(self) -> dict[str, object]:
         """As `ClefError.to_dict`, with the engine's phase."""

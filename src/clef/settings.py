@@ -8,6 +8,7 @@ import re
 import shlex
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from platformdirs import user_data_dir
 from pydantic import Field, SecretStr, ValidationError, field_validator
@@ -36,7 +37,8 @@ class Settings(BaseSettings):
     """Who answers: auto (a decision server at the upstream address, else a configured model on llama.cpp, else the
     built-in model), builtin, llama, or upstream."""
     upstream: str = "http://127.0.0.1:8080"
-    """Root address of a System One server, such as llama-server, that is used when it answers decisions."""
+    """Address of a System One server, such as llama-server, that is used when it answers decisions: its root, its /v1,
+    or where decisions are posted, such as https://HOST/api/v1/systemone."""
     upstream_key: SecretStr | None = None
     """Access key of the upstream server; sent as a bearer token, never logged or shown."""
     upstream_model: str | None = None
@@ -121,10 +123,20 @@ class Settings(BaseSettings):
     @field_validator("upstream")
     @classmethod
     def _address(cls, value: str) -> str:
-        address = value.rstrip("/").removesuffix("/v1/systemone").removesuffix("/v1")
-        if not address.startswith(("http://", "https://")):
-            raise ValueError("write it with http:// or https://")
-        return address
+        parts = urlsplit(value)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError("write it with http:// or https:// and a host")
+        if parts.username or parts.password or parts.query or parts.fragment:
+            raise ValueError("write it without a user, password, ? or #; the access key goes into CLEF_UPSTREAM_KEY")
+        return value.rstrip("/")
+
+    @field_validator("upstream_key")
+    @classmethod
+    def _sendable(cls, value: SecretStr | None) -> SecretStr | None:
+        key = value.get_secret_value() if value else ""
+        if not (key.isascii() and key.isprintable()) or " " in key:
+            raise ValueError("a key has no spaces, line breaks or letters beyond ASCII")
+        return value
 
 
 def read_keys(text: str) -> dict[str, str]:

@@ -1,15 +1,14 @@
 """The wire: what goes upstream, what comes back, and every way in which a reply can be no answer."""
 
 import copy
-import json
 from typing import Any
 
 import pytest
 
 from clef.decisions.examples import Request
 from clef.decisions.questions import Choice, Noul, Option, Score
-from clef.decisions.wire import decode, encode, read_error
-from clef.errors import BadReply, EngineError, Refused, Rejected, TimedOut, TooLong, Unavailable
+from clef.decisions.wire import decode, encode
+from clef.errors import BadReply
 
 REQUEST = Request(
     {"ticket": "I was charged twice"},
@@ -144,6 +143,8 @@ def test_a_server_that_rounds_255_options_is_accepted() -> None:
         ("answers/q3/probabilities/2", ...),
         ("answers/q3/probabilities/3", 0.0),
         ("answers/q3/probabilities/2", -0.4),
+        ("answers/q3/legend", {"0": "now", "1": "soon", "2": "later"}),
+        ("answers/q3/legend", {"1": "later", "2": "soon", "3": "now"}),
     ],
 )
 def test_what_is_no_distribution_over_what_was_asked_is_a_bad_reply(path: str, value: Any) -> None:
@@ -157,73 +158,6 @@ def test_a_body_that_is_no_reply_is_a_bad_reply(body: Any) -> None:
         decode(body, REQUEST)
 
 
-@pytest.mark.parametrize(
-    ("status", "text", "kind", "said"),
-    [
-        (
-            503,
-            '{"error":{"code":503,"message":"Loading model","type":"unavailable_error"}}',
-            Unavailable,
-            "Loading model",
-        ),
-        (429, '{"detail":{"error_type":"rate","message":"slow down"}}', Unavailable, "slow down"),
-        (529, "", Unavailable, "busy"),
-        (
-            401,
-            '{"error":{"code":401,"message":"Invalid API Key","type":"authentication_error"}}',
-            Refused,
-            "access key",
-        ),
-        (403, '{"detail":{"error_type":"authentication_error","message":"no"}}', Refused, "access key"),
-        (404, '{"error":{"message":"File Not Found","type":"not_found_error"}}', Refused, "no /v1/systemone"),
-        (501, '{"error":{"message":"not a decision model","type":"not_supported_error"}}', Refused, "decision model"),
-        (
-            400,
-            '{"error":{"message":"too many options (53)","type":"invalid_request_error"}}',
-            Rejected,
-            "too many options (53)",
-        ),
-        (422, '{"detail":[{"loc":["body"],"msg":"field required","type":"missing"}]}', Rejected, "field required"),
-        (400, '{"detail":"more than 255 options"}', Rejected, "more than 255 options"),
-        (400, '{"success":false,"errors":[{"code":5006,"message":"no questions"}]}', Rejected, "no questions"),
-        (500, '{"error":{"message":"scores are not finite"}}', Refused, "not finite"),
-        (502, "<html><body><h1>Bad Gateway</h1></body></html>", Refused, "web page"),
-        (500, '"down"', Refused, "down"),
-        (504, "", TimedOut, "504"),
-    ],
-)
-def test_every_servers_error_becomes_ours(status: int, text: str, kind: type[EngineError], said: str) -> None:
-    error = read_error(status, text)
-    assert type(error) is kind
-    assert said in error.message
-
-
-@pytest.mark.parametrize(
-    ("status", "message", "numbers"),
-    [
-        (
-            500,
-            "input (6059 tokens) is too large to process. increase the physical batch size (current batch size: 4096)",
-            (6059, 4096),
-        ),
-        (
-            400,
-            "request (6033 tokens) exceeds the available context size (1024 tokens), try increasing it",
-            (6033, 1024),
-        ),
-    ],
-)
-def test_too_long_is_permanent_and_has_both_numbers_whatever_the_status(
-    status: int, message: str, numbers: tuple[int, int]
-) -> None:
-    error = read_error(status, json.dumps({"error": {"code": status, "message": message, "type": "server_error"}}))
-    assert isinstance(error, TooLong)
-    assert (error.tokens, error.limit) == numbers
-    assert f"{numbers[0]} of {numbers[1]}" in error.message
-
-
-def test_too_long_without_numbers_is_still_permanent() -> None:
-    error = read_error(400, '{"detail":{"error_type":"max_tokens_exceeded"}}')
-    assert isinstance(error, TooLong)
-    assert error.tokens is None
-    assert "None" not in error.message
+@pytest.mark.parametrize("legend", [..., {}, {"0": "Later!"}, {"0": {"text": "later"}}, {"zero": "now"}, "none"])
+def test_a_legend_that_contradicts_nothing_is_not_looked_at(legend: Any) -> None:
+    assert decode(changed("answers/q3/legend", legend), REQUEST).answers[2].probabilities == (0.2, 0.4, 0.4)

@@ -97,7 +97,7 @@ async def test_a_prompt_that_is_too_long_is_permanent_though_the_server_says_500
     ("status", "text", "kind"),
     [
         (200, "<html>hello</html>", BadReply),
-        (502, "<html>bad gateway</html>", Refused),
+        (502, "<html>bad gateway</html>", Unavailable),
         (200, "", BadReply),
         (200, '{"answers":{"q1":{"type":"choice","choice":"b","probabilities":{"b":NaN,"a":NaN}}}}', BadReply),
         (200, "[]", BadReply),

@@ -40,6 +40,9 @@ class SystemOne:
         self.health_status = 200
         self.bodies: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
+        self.paths: list[str] = []
+        self.pages: dict[str, tuple[int, str]] = {}
+        """Status and text of what is got, by path, instead of /health, /props and 404."""
         self.in_flight = 0
         self.most_in_flight = 0
         self.address = ""
@@ -49,6 +52,7 @@ class SystemOne:
     async def _systemone(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
         self.bodies.append(body)
+        self.paths.append(request.path)
         self.headers.append(dict(request.headers))
         self.in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
@@ -64,12 +68,18 @@ class SystemOne:
         modalities = {} if self.sees is None else {"modalities": {"vision": self.sees}}
         return web.json_response({"default_generation_settings": {"n_ctx": 4096}} | modalities)
 
+    async def _page(self, request: web.Request) -> web.Response:
+        if request.path in self.pages:
+            status, text = self.pages[request.path]
+            return web.Response(status=status, text=text)
+        known = {"/health": self._health, "/props": self._props}.get(request.path)
+        return await known(request) if known else web.json_response({"detail": "Not Found"}, status=404)
+
     def app(self) -> web.Application:
         """Its routes."""
         app = web.Application(client_max_size=2**30)
-        app.router.add_post("/v1/systemone", self._systemone)
-        app.router.add_get("/health", self._health)
-        app.router.add_get("/props", self._props)
+        app.router.add_post("/{path:.*systemone|.*ai/run/.*}", self._systemone)
+        app.router.add_get("/{path:.*}", self._page)
         return app
 
 

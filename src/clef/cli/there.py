@@ -14,7 +14,8 @@ import orjson
 
 from clef.cli.service import Made, TableSource
 from clef.decisions.examples import Outcome, Reply, Request
-from clef.decisions.wire import decode, encode, read_error
+from clef.decisions.refusals import read_error
+from clef.decisions.wire import decode, encode
 from clef.engines.engine import EngineFacts
 from clef.errors import ClefError, EngineError, InputError, NotFound, Problem, StoreError, TooLarge, Unavailable
 from clef.running import Running

@@ -1,4 +1,4 @@
-"""Turns a Request into a /v1/systemone body, a reply body into a Reply, and an error body into an EngineError.
+"""Turns a Request into a /v1/systemone body, and a reply body into a Reply; `refusals.py` reads the other replies.
 
 Invariants: question ids upstream are always q1, q2, … since Clef reads them as part of its prompt; text goes
 upstream NFC-normalised, because llama.cpp's tokenizer expects that form and does not make it; answers are matched
@@ -8,21 +8,18 @@ BadReply, never an answer.
 
 import json
 import math
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from clef.decisions.answers import Answer
 from clef.decisions.examples import Reply, Request
 from clef.decisions.questions import Choice, Json, Noul, Question, Score, nfc
-from clef.errors import BadReply, EngineError, Refused, Rejected, TimedOut, TooLong, Unavailable
+from clef.errors import BadReply
 
 SUM_TOLERANCE = 0.02
 """How far a distribution's sum may be from 1 when the server does not round."""
 NEUTRAL_NOUL = "Decide which of the two descriptions fits the state."
 """Instructions of a noul that has only criteria; llama.cpp requires some, and an id would carry meaning."""
-EXCERPT = 200
-"""Characters of a foreign error text that are shown."""
 
 
 def encode(request: Request) -> dict[str, Any]:
@@ -100,6 +97,8 @@ def _decode_answer(raw: Any, question: Question, n: int) -> Answer:
     _check_distribution(probabilities, n)
     if isinstance(question, Choice):
         _check_choice(raw.get("choice"), keys, probabilities, n)
+    else:
+        _check_legend(raw.get("legend"), question.levels, n)
     return Answer(question.type, question.answers, probabilities)
 
 
@@ -139,64 +138,11 @@ def _check_choice(choice: Any, keys: Sequence[str], probabilities: Sequence[floa
         raise BadReply(f'question {n}: the reply chooses "{name}", but its most probable option is "{best}"')
 
 
-_TOO_LARGE = re.compile(r"\((\d+) tokens\) is too large to process.*?batch size: (\d+)", re.DOTALL)
-_TOO_LONG_KINDS = ("exceed_context_size_error", "max_tokens_exceeded", "tokens_exceeded")
-_CONTEXT = re.compile(r"\((\d+) tokens\) exceeds the available context size \((\d+) tokens\)")
-
-
-def read_error(status: int, text: str) -> EngineError | TooLong:
-    """The error that a server meant by a reply that is not 2xx; `text` is its body.
-
-    Permanence is decided by what the body says, not by the status class: llama.cpp answers 500 to a prompt that is
-    too long and will answer the same for ever.
-    """
-    kind, message = _error_text(text)
-    found = _TOO_LARGE.search(message) or _CONTEXT.search(message)
-    if found:
-        return TooLong(int(found[1]), int(found[2]))
-    if kind in _TOO_LONG_KINDS or "too large to process" in message:
-        return TooLong(None, None)
-    said = f": {message[:EXCERPT]}" if message else ""
-    if status == 503 or kind == "unavailable_error":
-        return Unavailable(f"the engine is not ready yet{said}", phase="loading")
-    if status in (429, 529):
-        return Unavailable(f"the engine is busy{said}", phase="ready")
-    if status in (408, 504):
-        return TimedOut(f"the engine gave up waiting (HTTP {status}){said}")
-    if status in (400, 413, 422):
-        return Rejected(f"the engine cannot decide this{said or f' (HTTP {status})'}")
-    message, hint = _REFUSALS.get(status, (f"the engine refuses the request (HTTP {status})", None))
-    return Refused(message + said, hint=hint)
-
-
-_REFUSALS: dict[int, tuple[str, str | None]] = {
-    401: ("the engine wants an access key, or does not know the one it got", "set CLEF_UPSTREAM_KEY"),
-    403: ("the engine wants an access key, or does not allow this one", "check CLEF_UPSTREAM_KEY"),
-    404: (
-        "no /v1/systemone at this address",
-        "a llama-server before build 11361 does not have it; or this is another kind of server",
-    ),
-    501: (
-        "the engine's model is not a decision model, or it was asked for images it cannot read",
-        "load a decision model such as Clef-Flash",
-    ),
-}
-
-
-def _error_text(text: str) -> tuple[str, str]:
-    """(type, message) of an error body in any of the shapes that servers of this protocol send."""
-    try:
-        body = json.loads(text)
-    except ValueError:
-        shown = " ".join(text.split())
-        return "", f"it answers with a web page, not JSON: {shown[:80]}" if shown[:1] == "<" else shown
-    if not isinstance(body, Mapping):
-        return "", str(body)
-    inner = body.get("error", body.get("detail", body.get("errors", body)))
-    if isinstance(inner, list):
-        items = [item if isinstance(item, Mapping) else {"msg": item} for item in inner]
-        return "", "; ".join(str(item.get("msg", item.get("message", item))) for item in items)
-    if isinstance(inner, Mapping):
-        kind = inner.get("type", inner.get("error_type", ""))
-        return str(kind), str(inner.get("message", inner.get("error_type", "")))
-    return str(body.get("error_type", "")), str(inner)
+def _check_legend(legend: Any, levels: Sequence[Json], n: int) -> None:
+    """A legend that puts a level where another was asked makes it unknown which probability is whose."""
+    written = {str(n): nfc(level) for n, level in enumerate(levels) if isinstance(level, str)}
+    for key, text in legend.items() if isinstance(legend, Mapping) else ():
+        if not isinstance(text, str) or not str(key).isdecimal():
+            continue
+        if nfc(text) in written.values() and nfc(text) != written.get(str(key)):
+            raise BadReply(f'question {n}: the legend of the reply calls "{text}" level {key}, which it is not')

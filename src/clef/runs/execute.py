@@ -148,5 +148,6 @@ async def decide(request: Request, engine: Engine) -> Reply:
             away += error.phase not in WAITING_PHASES
             if away == ATTEMPTS or error.phase == "failed":
                 raise
-            pause_s = error.retry_after_s if error.phase in WAITING_PHASES else PAUSE_S * 2 ** (away - 1)
+            told = error.phase in WAITING_PHASES or error.is_asked_for
+            pause_s = error.retry_after_s if told else PAUSE_S * 2 ** (away - 1)
             await asyncio.sleep(pause_s)

@@ -6,7 +6,8 @@ import aiohttp
 import orjson
 
 from clef.decisions.examples import Reply, Request
-from clef.decisions.wire import read_error
+from clef.decisions.refusals import read_error
+from clef.engines.exchange import Exchange
 from clef.engines.llama.tokens import Template, measure, prompt_tokens
 from clef.engines.upstream import UpstreamEngine
 from clef.errors import BadReply, Unavailable
@@ -51,23 +52,25 @@ class LlamaServer(UpstreamEngine):
 
     async def _tokenize(self, texts: list[str]) -> int:
         body = orjson.dumps({"content": texts, "parse_special": True})
-        status, content = await self._send("POST", "/tokenize", body)
-        if status >= 300:
-            raise read_error(status, content.decode("utf-8", "replace"))
-        return len(self._parse(content)["tokens"])
+        exchange = await self._send("POST", f"{self.address}/tokenize", body)
+        if exchange.status >= 300:
+            raise read_error(exchange.status, exchange.text)
+        return len(exchange.json()["tokens"])
 
-    async def _send(self, method: str, path: str, body: bytes | None = None) -> tuple[int, bytes]:
+    async def _send(
+        self, method: str, url: str, body: bytes | None = None, headers: dict[str, str] | None = None
+    ) -> Exchange:
         """As the base does, and once more where the server hung up: it may close a kept-alive connection just as it is
         used again, and nothing we send changes anything there."""
         if self._is_closed:
             raise Unavailable("llama.cpp has ended", phase="starting")
         try:
-            return await super()._send(method, path, body)
+            return await super()._send(method, url, body, headers)
         except Unavailable as error:
             if self._is_closed or not hung_up(error):
                 raise
             try:
-                return await super()._send(method, path, body)
+                return await super()._send(method, url, body, headers)
             except Unavailable:
                 raise error from error.__cause__  # the first one tells that the server had the request
 
