@@ -8,6 +8,7 @@ from typing import Any
 
 from aiohttp import web
 
+NO_PICTURE = "data:image/png;base64,AAAA"
 Handler = Callable[["SystemOne", dict[str, Any]], Awaitable[web.StreamResponse]]
 
 
@@ -28,7 +29,9 @@ def even(body: dict[str, Any]) -> dict[str, Any]:
 
 
 async def answer(server: "SystemOne", body: dict[str, Any]) -> web.StreamResponse:
-    """Answer as a healthy server does."""
+    """Answer as a healthy server does; one that reads images notices those that are none."""
+    if server.sees and NO_PICTURE in body.get("images", ()):
+        return web.json_response({"error": {"message": "failed to decode image"}}, status=400)
     return web.json_response(even(body))
 
 
