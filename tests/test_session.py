@@ -1,5 +1,8 @@
 """The Python API, as a notebook uses it."""
 
+import doctest
+import importlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pandas
@@ -22,7 +25,7 @@ def test_one_question_gives_one_answer() -> None:
 
 
 def test_several_questions_give_answers_in_their_order() -> None:
-    with clef.Session(engine="builtin") as session:
+    with clef.Engine.open(engine="builtin") as session:
         answers = session.decide({"text": "refund"}, [clef.Noul("Angry?"), TEAM, clef.Score("How?", ["low", "high"])])
         assert [answer.type for answer in answers] == ["noul", "choice", "score"]
         assert session.facts.kind == "builtin"
@@ -34,14 +37,14 @@ def test_questions_may_be_the_apis_json() -> None:
 
 
 def test_what_cannot_be_asked_raises_with_every_problem() -> None:
-    with clef.Session(engine="builtin") as session, pytest.raises(clef.InputError) as caught:
+    with clef.Engine.open(engine="builtin") as session, pytest.raises(clef.InputError) as caught:
         session.decide("", [clef.Choice("?", ["one"]), clef.Choice("?", ["a", "A"])])
     assert [problem.code for problem in caught.value.problems] == ["empty_state", "one_option", "duplicate_options"]
 
 
 def test_an_unknown_setting_value_is_named() -> None:
     with pytest.raises(clef.ClefError, match="CLEF_ENGINE"):
-        clef.Session(engine="magic")
+        clef.Engine.open(engine="magic")
 
 
 def test_a_running_server_is_used() -> None:
@@ -78,3 +81,82 @@ def test_a_bad_table_raises_and_its_good_rows_run_when_asked_for() -> None:
 def test_a_file_that_is_not_there_is_told_in_words(tmp_path: Path) -> None:
     with pytest.raises(clef.InputError, match=r"nothing\.csv"):
         clef.evaluate(tmp_path / "nothing.csv", engine="builtin")
+
+
+def test_many_states_are_decided_in_order_and_an_error_stays_with_its_state() -> None:
+    states = ["refund my charge", "", "the app crashes", "word " * 2000, "refund"] * 4
+    with clef.Engine.open(engine="builtin") as engine:
+        ordered = list(engine.decide_many(states, TEAM, concurrency=3))
+        as_come = list(engine.decide_many(iter(states), TEAM, ordered=False, concurrency=3))
+    assert [one.position for one in ordered] == list(range(20))
+    assert [one.state for one in ordered] == states
+    codes = [one.error.code if one.error else one.answer.prediction for one in ordered[:5]]
+    assert codes == ["billing", "invalid_input", "technical", "too_long", "billing"]
+    with pytest.raises(clef.InputError):
+        _ = ordered[1].answer
+    assert sorted(one.position for one in as_come) == list(range(20))
+
+
+def test_states_are_taken_as_there_is_room_and_not_before() -> None:
+    taken = 0
+
+    def states() -> Iterator[str]:
+        nonlocal taken
+        while True:
+            taken += 1
+            yield f"refund {taken}"
+
+    with clef.Engine.open(engine="builtin") as engine:
+        decisions = engine.decide_many(states(), TEAM, concurrency=2)
+        first = [next(decisions) for _ in range(5)]
+        decisions.close()  # type: ignore[attr-defined]
+    assert [one.position for one in first] == [0, 1, 2, 3, 4]
+    assert taken < 10
+
+
+def test_an_engine_that_is_away_ends_many() -> None:
+    with clef.Engine.open(engine="upstream", upstream="http://127.0.0.1:1") as engine, pytest.raises(clef.EngineError):
+        list(engine.decide_many(["a"], TEAM))
+
+
+@pytest.mark.anyio
+async def test_the_same_with_await() -> None:
+    async with clef.AsyncEngine.open(engine="builtin") as engine:
+        answers = await engine.decide("refund me", [TEAM, clef.Noul("Angry?")])
+        assert answers[0].prediction == "billing"
+        found = [one.answer.prediction async for one in engine.decide_many(["refund", "crash"], TEAM)]
+        run = await engine.evaluate(TABLE.encode())
+    assert len(found) == 2
+    assert run.summary.overall.count == 1
+
+
+def test_a_run_is_kept_loaded_compared_and_shown(tmp_path: Path) -> None:
+    rows = "".join(f"refund charge {n},<b>Which?</b>,billing,billing|technical\n" for n in range(30))
+    run = clef.evaluate(f"context,question,answer,options\n{rows}".encode(), engine="builtin")
+    run.save(tmp_path / "run.jsonl")
+    again = clef.load_run(tmp_path / "run.jsonl")
+    assert again.summary == run.summary
+    assert again.outcomes[3].answer == run.outcomes[3].answer
+    assert "not decisive" in again.compare(run).verdict
+    assert run.gates(accuracy=0.5).to_dict()["questions"]
+    with pytest.raises(clef.InputError):
+        run.gates()
+    with pytest.raises(clef.InputError, match=r"\.parquet"):
+        run.save(tmp_path / "run.docx")
+    shown = run._repr_html_()
+    assert "&lt;b&gt;Which?&lt;/b&gt;" in shown
+    assert "<b>" not in shown
+    assert "refund" not in shown
+
+
+def test_questions_may_be_a_file(tmp_path: Path) -> None:
+    (tmp_path / "q.yaml").write_text('team: {question: "Which?", options: [billing, technical]}')
+    run = clef.evaluate(b"text,expected_team\nrefund,billing\n", questions=tmp_path / "q.yaml", engine="builtin")
+    assert run.summary.overall.count == 1
+
+
+@pytest.mark.parametrize(("module", "least"), [("clef", 3), ("clef.session", 7)])
+def test_the_examples_in_docstrings_run(module: str, least: int) -> None:
+    found = doctest.testmod(importlib.import_module(module))
+    assert found.failed == 0
+    assert found.attempted >= least

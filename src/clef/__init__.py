@@ -14,22 +14,26 @@ if TYPE_CHECKING:
     from clef.decisions.answers import Answer
     from clef.decisions.questions import Choice, Noul, Option, Score
     from clef.errors import ClefError, EngineError, InputError
-    from clef.session import Run, Session, decide, evaluate, read_questions
+    from clef.reports.run import Run, load_run
+    from clef.session import AsyncEngine, Decision, Engine, decide, evaluate, read_questions
 
 __all__ = [
     "Answer",
+    "AsyncEngine",
     "Choice",
     "ClefError",
+    "Decision",
+    "Engine",
     "EngineError",
     "InputError",
     "Noul",
     "Option",
     "Run",
     "Score",
-    "Session",
     "__version__",
     "decide",
     "evaluate",
+    "load_run",
     "read_questions",
 ]
 
@@ -38,7 +42,8 @@ _HOMES = {
     "clef.decisions.answers": ("Answer",),
     "clef.decisions.questions": ("Choice", "Noul", "Option", "Score"),
     "clef.errors": ("ClefError", "EngineError", "InputError"),
-    "clef.session": ("Run", "Session", "decide", "evaluate", "read_questions"),
+    "clef.reports.run": ("Run", "load_run"),
+    "clef.session": ("AsyncEngine", "Decision", "Engine", "decide", "evaluate", "read_questions"),
 }
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -30,31 +29,6 @@ if TYPE_CHECKING:
     from clef.statistics.compare import Comparison
 
 RESULTS = (".csv", ".jsonl", ".parquet")
-
-
-@dataclass(frozen=True, slots=True)
-class Bars:
-    """What a run must reach."""
-
-    min_accuracy: float | None
-    max_ece: float | None
-
-    def missed(self, summary: dict[str, Any], comparison: "Comparison | None") -> list[str]:
-        """One sentence for each that it does not."""
-        said = []
-        accuracy, error = summary["accuracy"], summary["calibration_error"]
-        if self.min_accuracy is not None and (accuracy is None or accuracy < self.min_accuracy):
-            shown = "no labelled row was answered" if accuracy is None else f"the accuracy is {accuracy:.1%}"
-            said.append(f"{shown}, below the {self.min_accuracy:.1%} that was asked for")
-        if self.max_ece is not None and (error is None or error["value"] > self.max_ece):
-            shown = (
-                "no labelled row was answered" if error is None else f"the calibration error is {error['value']:.3f}"
-            )
-            floor = "" if error is None else f"; chance alone shows {error['noise_floor']:.3f} on so many rows"
-            said.append(f"{shown}, above the {self.max_ece:.3f} that was asked for{floor}")
-        if comparison is not None and is_worse(comparison):
-            said.append(f"worse than the baseline: {comparison.verdict}")
-        return said
 
 
 def evaluate(
@@ -90,9 +64,10 @@ def evaluate(
     """
     from clef.cli.measured import check_ending, measured, print_summary, write
     from clef.cli.service import EngineOptions, TableSource
+    from clef.reports.bars import Bars
 
     check_ending(out, RESULTS)
-    check_ending(html, (".html", ".htm"))
+    check_ending(html, (".html",))
     table = TableSource(
         file,
         encoding,
@@ -109,7 +84,7 @@ def evaluate(
     for path in filter(None, (out, html)):
         write(outcomes, path, file.name, redact=redact)
     comparison = _against(before, outcomes, baseline or "", file.name) if before is not None else None
-    missed = Bars(min_accuracy, max_ece).missed(summary, comparison)
+    missed = Bars(min_accuracy, max_ece).missed(outcomes, comparison)
     if as_json:
         compared = comparison and comparison.to_dict()
         say_json(
@@ -125,12 +100,6 @@ def evaluate(
             say(sentence, "red", err=True)
     if missed:
         raise typer.Exit(MISSED)
-
-
-def is_worse(comparison: "Comparison") -> bool:
-    """Whether the second run is worse than the first by more than chance."""
-    change = comparison.accuracy_change.value
-    return comparison.decisive and change is not None and change < 0
 
 
 async def _measure(

@@ -59,12 +59,13 @@ def _interval(error: dict[str, Any]) -> str:
 
 def write(outcomes: Sequence[Outcome], path: Path, name: str, *, redact: bool = False) -> None:
     """Write outcomes as CSV, JSONL, Parquet or an HTML report. Raises InputError for another ending."""
-    from clef.session import Run
+    from clef.reports.run import Run
 
-    if path.suffix.lower() == ".html":
-        into(path, Run.of(outcomes).to_html(name, redact=redact).encode())
+    run = Run.of(outcomes, name)
+    if redact and path.suffix.lower() == ".html":
+        into(path, run.to_html(redact=True).encode())
     else:
-        Run.of(outcomes).write(path)
+        run.save(path)
 
 
 def check_ending(path: Path | None, endings: Sequence[str]) -> None:
