@@ -13,7 +13,10 @@ from clef.errors import Refused, Unavailable
 
 @dataclass
 class StagedEngine:
-    """Answers the first option with 0.9. A state says otherwise: "refuse" fails, "tie" is a tie, "p=0.7" is 0.7."""
+    """Answers the first option with 0.9. A state says otherwise: "refuse" fails, "tie" is a tie, "p=0.7" is 0.7.
+
+    A question with "the last" in it gets the last option instead.
+    """
 
     phase: Phase = "ready"
     pause_s: float = 0.0
@@ -44,6 +47,8 @@ class StagedEngine:
             first = 1 / len(names) if tie else self.top_of(as_text(request.state))
             rest = (1 - first) / (len(names) - 1)
             probabilities = (first, *([first if tie else rest] * (len(names) - 1)))
+            if "the last" in as_text(question.instructions or ""):
+                probabilities = probabilities[::-1]
             answers.append(Answer(question.type, names, probabilities))
         return Reply(tuple(answers), "stage-9B", 42)
 

@@ -11,10 +11,11 @@ from starlette.responses import Response
 
 from clef.decisions.examples import Outcome
 from clef.errors import ClefError
-from clef.runs.store import Store
+from clef.runs.browse import RowFilter
+from clef.runs.store import Store, StoredRun
 from clef.web.gate_view import GateRule, gates_view
 from clef.web.render import fragment, problems
-from clef.web.run_filter import Filter
+from clef.web.run_filter import Filter, Labels
 from clef.web.run_numbers import RunNumbers
 
 MOST_SUSPECTS = 5
@@ -48,30 +49,43 @@ def measure_pages(numbers: RunNumbers) -> APIRouter:
     @router.get("/runs/{run_id}/slices")
     async def slices(request: Request, run_id: str) -> Response:
         """The accuracy of the rows with each value of each extra column, and the labels to check."""
+        store: Store = request.app.state.store
         try:
             found = await made(request, run_id, ("slices",), slices_view)
+            labels = Filter.read(request.query_params).labels
+            doubtful = await suspects_view(store, numbers, await store.get(run_id), labels)
         except ClefError as error:
             return problems(request, error)
         chosen = Filter.read(request.query_params)
         context: dict[str, Any] = {"path": f"/runs/{run_id}", "chosen": chosen, "most": MOST_SLICES}
+        context |= {"suspects": doubtful[:MOST_SUSPECTS], "suspected": len(doubtful)}
         return fragment(request, "slices.html", found=found, **context)
 
     return router
 
 
 def slices_view(outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """The slices by column, those called different first and then the worst ones; and the suspects."""
+    """The slices by column, those called different first and then the worst ones."""
     from clef.statistics.slices import slices
-    from clef.statistics.suspects import suspects
 
-    found, doubtful = slices(outcomes), suspects(outcomes)
+    found = slices(outcomes)
     columns: dict[str, list[dict[str, Any]]] = {}
     for one in sorted(found.slices, key=lambda one: (not one.different, one.rate.value is None, one.rate.value)):
         columns.setdefault(one.column, []).append(one.to_dict())
-    return {
-        "columns": columns,
-        "skipped": dict(found.skipped),
-        "tested": sum(one.p is not None for one in found.slices),
-        "suspects": [item.to_dict() for item in doubtful.items[:MOST_SUSPECTS]],
-        "suspected": len(doubtful.items),
-    }
+    tested = sum(one.p is not None for one in found.slices)
+    return {"columns": columns, "skipped": dict(found.skipped), "tested": tested}
+
+
+async def suspects_view(store: Store, numbers: RunNumbers, run: StoredRun, labels: Labels) -> list[dict[str, Any]]:
+    """The labels to check, most suspicious first; `position` is the row's place in the run."""
+    found: list[dict[str, Any]] = await numbers.part(store, run, labels, ("suspects",), _suspects)
+    if run.done == run.rows:
+        return found
+    places = await store.places(run.id, RowFilter(sort="row", descending=False))
+    return [item | {"position": places[item["position"]]} for item in found]
+
+
+def _suspects(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+    from clef.statistics.suspects import suspects
+
+    return [item.to_dict() for item in suspects(outcomes).items]

@@ -6,11 +6,13 @@ from starlette.responses import Response
 
 from clef.web.ask_pages import ask_pages
 from clef.web.chart_pages import chart_pages
+from clef.web.compare_pages import compare_pages
 from clef.web.engine_pages import engine_pages
 from clef.web.history_pages import history_pages
 from clef.web.list_pages import list_pages
 from clef.web.measure_pages import measure_pages
 from clef.web.render import fragment
+from clef.web.review_pages import review_pages
 from clef.web.run_numbers import RunNumbers
 from clef.web.run_pages import run_pages
 
@@ -25,6 +27,8 @@ def pages() -> APIRouter:
     router.include_router(run_pages(numbers))
     router.include_router(chart_pages(numbers))
     router.include_router(measure_pages(numbers))
+    router.include_router(review_pages(numbers))
+    router.include_router(compare_pages(numbers))
     router.include_router(engine_pages())
 
     @router.get("/engine/standing")

@@ -1,7 +1,9 @@
 """Turns templates and what they show into pages and fragments, compressed, with nothing of a person's text as code."""
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
+from urllib.parse import urlencode
 
 from fastapi import Request
 from fastapi.responses import HTMLResponse
@@ -41,6 +43,12 @@ def problems(request: Request, error: ClefError) -> Response:
     return fragment(request, "problems.html", error.status, error=error, problems=found)
 
 
+def _query(base: Mapping[str, Any], changes: Mapping[str, Any]) -> str:
+    """A query string; a list is said several times, and what is None or usual (all, page 1) is not said."""
+    said = {name: value for name, value in {**base, **changes}.items() if value not in (None, "all")}
+    return urlencode({name: value for name, value in said.items() if (name, value) != ("page", 1)}, doseq=True)
+
+
 @lru_cache(maxsize=1)
 def _templates() -> Environment:
     environment = Environment(
@@ -51,5 +59,5 @@ def _templates() -> Environment:
         lstrip_blocks=True,
     )
     environment.globals.update(words=words, static_url=static_url, version=__version__)
-    environment.filters.update(as_text=as_text)
+    environment.filters.update(as_text=as_text, urlencode_many=_query)
     return environment

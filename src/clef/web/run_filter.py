@@ -52,8 +52,8 @@ class Filter:
             value=query.get("value", ""),
             sort=next((sort for sort in get_args(Sort) if sort == query.get("sort")), "rank"),
             descending=query.get("order") != "asc",
-            page=max(1, _number(query.get("page")) or 1),
-            row=_number(query.get("row")),
+            page=max(1, number(query.get("page")) or 1),
+            row=number(query.get("row")),
             gate=query.get("gate", "")[:60],
             labels="table" if query.get("labels") == "table" else "own",
         )
@@ -98,8 +98,8 @@ class Filter:
         )
 
 
-def _number(text: str | None) -> int | None:
-    """A number that can be meant in an address."""
+def number(text: str | None) -> int | None:
+    """A number that can be meant in an address; None for anything else."""
     return int(text) if text is not None and text.isdecimal() and len(text) < 8 else None
 
 

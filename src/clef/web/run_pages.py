@@ -53,7 +53,7 @@ def run_pages(numbers: RunNumbers) -> APIRouter:
         )
         opened = {} if rows.opened is None else await row_context(request, rows.opened)
         context = {"view": RunView(found, summary, *reviewed), "rows": rows, "chosen": chosen, "few": FEW}
-        return _as_it_is(await page(request, "run.html", **context, **opened))
+        return as_it_is(await page(request, "run.html", **context, **opened))
 
     @router.get("/runs/{run_id}/rows/{position}")
     async def row(request: Request, run_id: str, position: int) -> Response:
@@ -93,7 +93,7 @@ async def tokens_of(engine: Engine, example: Example) -> int | None:
         return None
 
 
-def _as_it_is(response: Response) -> Response:
+def as_it_is(response: Response) -> Response:
     """The response, never shown again from memory: a browser that goes back would show a run as it was."""
     response.headers["cache-control"] = "no-store"
     return response

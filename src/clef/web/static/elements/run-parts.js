@@ -19,8 +19,8 @@ export function showWhole() {
 }
 
 // Give a row its label, or take it back: what went wrong, in words; null where nothing did.
-export async function label(address, method, name) {
-  const body = name === undefined ? {} : { body: JSON.stringify({ label: name }) };
+export async function label(address, method, name, note) {
+  const body = name === undefined ? {} : { body: JSON.stringify({ label: name, note: note ?? "" }) };
   try {
     const headers = { "Content-Type": "application/json" };
     const response = await fetch(address, { method, headers, ...body });
