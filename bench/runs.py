@@ -12,13 +12,15 @@ import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
+import aiohttp
 import httpx2
 
 from bench.servers import clef, free_port, llama, running, wait_for
 
 CONCURRENCY = 4
 PAUSE_S = 0.04
-ROWS = 400
+ROWS = 800
+ROUNDS = 3
 BUILTIN_ROWS = 10_000
 QUESTION = {"type": "choice", "instructions": "Which team?", "criteria": {"billing": None, "technical": None}}
 
@@ -62,6 +64,26 @@ def through_loop(server: str, rows: int) -> float:
     return time.perf_counter() - started
 
 
+def bare(server: str, rows: int) -> float:
+    """Seconds of the cheapest client, which does nothing with what it gets: the engine's own limit on this machine."""
+
+    async def loop() -> None:
+        line = iter(range(rows))
+        async with aiohttp.ClientSession() as client:
+
+            async def worker() -> None:
+                for n in line:
+                    body = {"model": "jev-latest", "state": f"message number {n}", "questions": {"q1": QUESTION}}
+                    async with client.post(f"{server}/v1/systemone", json=body) as response:
+                        await response.read()
+
+            await asyncio.gather(*(worker() for _ in range(CONCURRENCY)))
+
+    started = time.perf_counter()
+    asyncio.run(loop())
+    return time.perf_counter() - started
+
+
 def through_jev_eval(server: str, rows: int, folder: Path) -> float | None:
     """Seconds of `jev-eval run`, or None where it is not installed."""
     program = shutil.which("jev-eval")
@@ -77,24 +99,28 @@ def through_jev_eval(server: str, rows: int, folder: Path) -> float | None:
     return time.perf_counter() - started
 
 
-def compare(server: str, folder: Path, name: str, limit: float | None) -> list[tuple[str, str, str]]:
-    """Rows of the table for one engine; `limit` is its own best in rows a second."""
+def compare(server: str, folder: Path, name: str, budget: str) -> list[tuple[str, str, str]]:
+    """Rows of the table for one engine. The ways take turns, so that what else the machine does hits all of them."""
     with clef(upstream=server, engine="upstream", data_dir=str(folder / name.replace(" ", "-"))) as page:
         through_clef(page, 50)
         ways: dict[str, Callable[[], float | None]] = {
             "clef": lambda: through_clef(page, ROWS),
             "plain httpx loop": lambda: through_loop(server, ROWS),
             "jev-eval": lambda: through_jev_eval(server, ROWS, folder),
+            "bare": lambda: bare(server, ROWS),
         }
-        best = {way: min(filter(None, (measure() for _ in range(3))), default=None) for way, measure in ways.items()}
+        rounds = [{way: measure() for way, measure in ways.items()} for _ in range(ROUNDS)]
+    best = {way: min(filter(None, (one[way] for one in rounds)), default=None) for way in ways}
     ours = best["clef"]
     assert ours is not None
     rows = [(f"{name}: clef", f"{ROWS / ours:.0f} rows/s", "the fastest")]
     for way, seconds in best.items():
-        if way != "clef" and seconds:
+        if way not in ("clef", "bare") and seconds:
             rows.append((f"  against {way} ({ROWS / seconds:.0f} rows/s)", f"{seconds / ours:.2f} x", ">= 1 x"))
+    limit = best["bare"]
     if limit:
-        rows.append((f"  against the engine's own limit ({limit:.0f} rows/s)", f"{ROWS / ours / limit:.3f}", ">= 0.97"))
+        what = f"  against the engine's own limit ({ROWS / limit:.0f} rows/s, a client that keeps nothing)"
+        rows.append((what, f"{limit / ours:.3f}", budget))
     return rows
 
 
@@ -107,7 +133,7 @@ def measure() -> list[tuple[str, str, str]]:
         found = [(f"{BUILTIN_ROWS:,} rows, built-in engine, stored and summarised", f"{seconds:.1f} s", "6 s")]
         with running([sys.executable, "-m", "bench.slow_server", str(port), str(PAUSE_S)]):
             wait_for(f"http://127.0.0.1:{port}/health")
-            found += compare(f"http://127.0.0.1:{port}", folder, "40 ms engine", CONCURRENCY / PAUSE_S)
+            found += compare(f"http://127.0.0.1:{port}", folder, "40 ms engine", ">= 0.97")
         with llama(folder) as server:
-            found += compare(server, folder, "tiny model on llama.cpp", None)
+            found += compare(server, folder, "tiny model on llama.cpp", "")
     return found

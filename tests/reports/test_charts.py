@@ -118,6 +118,16 @@ def test_the_cells_of_a_confusion_add_up_and_many_classes_lose_their_numbers() -
     assert [layer["mark"]["type"] for layer in confusion_chart(confusions(rows)[0], PALETTE)["layer"]] == ["rect"]
 
 
+def test_few_classes_stand_level_and_many_do_not() -> None:
+    few = CHARTS["confusion"]["layer"][0]["encoding"]["x"]["axis"]
+    many = type(TEAM)("Which of many?", [f"n{at:02}" for at in range(7)])
+    rows = [outcome([1.0 if k == at else 0.0 for k in range(7)], at, many, row=at + 2) for at in range(7)]
+    turned = confusion_chart(confusions(rows)[0], PALETTE)["layer"][0]["encoding"]["x"]["axis"]
+    assert few["labelAngle"] == 0
+    assert "labelAngle" not in turned
+    assert {CHARTS["confusion"]["config"][part]["titleFontSize"] for part in ("axis", "legend")} == {13}
+
+
 def test_right_and_wrong_of_the_distribution_are_stacked_without_holes() -> None:
     values = CHARTS["distribution"]["data"]["values"]
     assert sum(row["rows"] for row in values if row["outcome"] == "right") == summarise(ROWS).overall.correct

@@ -1,5 +1,7 @@
 """Slices: who is in them, and that looking at many is allowed for."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,7 +9,7 @@ from scipy.stats import false_discovery_control, fisher_exact
 
 from clef.decisions.examples import Outcome
 from clef.statistics.slices import benjamini_hochberg, slices
-from tests.statistics.making import outcome, steady
+from tests.statistics.making import each, outcome, steady
 
 
 def rows(column: str, right: dict[str, tuple[int, int]]) -> list[Outcome]:
@@ -70,3 +72,14 @@ def test_rows_that_share_a_state_do_not_make_a_difference_look_surer() -> None:
     assert ten_times is not None
     assert 0.03 < ten_times < 0.2
     assert fisher_exact([[150, 150], [220, 80]]).pvalue < 1e-6
+
+
+def test_a_stream_of_outcomes_is_enough_and_late_columns_count_from_where_they_come() -> None:
+    rows = each(*[([0.9, 0.1], at % 2) for at in range(60)])
+    rows = [
+        replace(row, example=replace(row.example, extra={"late": "xy"[at % 2]} if at > 20 else {}))
+        for at, row in enumerate(rows)
+    ]
+    found = slices(iter(rows))
+    assert [(one.value, one.rate.count) for one in found.slices] == [("y", 20), ("x", 19)]
+    assert found == slices(rows, ["late"])

@@ -54,3 +54,10 @@ def test_no_number_changes() -> None:
     suspects(rows)
     assert summarise(rows) == before
     assert suspects([]).to_dict()["reason"] == "no row has a label"
+
+
+def test_a_stream_of_outcomes_is_enough() -> None:
+    rows = [outcome((0.99, 0.01), row % 2, state=f"s{row // 2}", row=row) for row in range(2000)]
+    found = suspects(iter(rows))
+    assert found == suspects(rows)
+    assert (found.conflicting, found.ceiling) == (2000, 0.5)

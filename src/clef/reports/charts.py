@@ -29,6 +29,10 @@ HEIGHT = 280
 FEW = 20
 """Rows under which a point is dimmed."""
 _BAR_HEIGHT = 26
+_LEVEL_NAMES = 6
+"""Classes up to which their names stand level under a confusion."""
+_LEVEL_WIDTH = 420
+"""Pixels that they share."""
 _LABEL_WIDTH = 220
 
 
@@ -161,7 +165,10 @@ def confusion_chart(confusion: Confusion, palette: Palette) -> Spec:
             share = count / total if total else 0.0
             dark = share > 0.5
             rows.append({"label": label, "prediction": prediction, "rows": count, "share": share, "dark": dark})
-    x = {"field": "prediction", "type": "nominal", "sort": names, "title": "prediction", "axis": {"labelLimit": 140}}
+    across: Spec = {"labelLimit": 140}
+    if len(names) <= _LEVEL_NAMES:
+        across |= {"labelAngle": 0, "labelLimit": _LEVEL_WIDTH // len(names)}
+    x = {"field": "prediction", "type": "nominal", "sort": names, "title": "prediction", "axis": across}
     y = {"field": "label", "type": "nominal", "sort": names, "title": "label", "axis": {"labelLimit": _LABEL_WIDTH}}
     shade = {
         "field": "share",
@@ -297,7 +304,13 @@ def _spec(description: str, palette: Palette, view: Spec, rows: Sequence[Mapping
             "titleFontSize": 13,
             "titleFontWeight": "normal",
         },
-        "legend": {"labelColor": palette.quiet_ink, "titleColor": palette.ink, "labelFontSize": 13},
+        "legend": {
+            "labelColor": palette.quiet_ink,
+            "titleColor": palette.ink,
+            "labelFontSize": 13,
+            "titleFontSize": 13,
+            "titleFontWeight": "normal",
+        },
         "text": {"color": palette.ink, "fontSize": 13},
     }
     return {

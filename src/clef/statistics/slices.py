@@ -6,7 +6,8 @@ the slices called different, at most ALPHA are expected to be no different.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -66,25 +67,57 @@ class Slices:
         return {"slices": [one.to_dict() for one in self.slices], "skipped": dict(self.skipped)}
 
 
-def slices(outcomes: Sequence[Outcome], names: Sequence[str] | None = None) -> Slices:
+def slices(outcomes: Iterable[Outcome], names: Sequence[str] | None = None) -> Slices:
     """The slices of the named extra columns, or of all. A row without the column is in none of its slices.
 
-    Where rows stand alone each is tested by Fisher's exact test, where they share states by the difference's variance
-    between states.
+    The outcomes are passed over once, and none is held. Where rows stand alone each is tested by Fisher's exact test,
+    where they share states by the difference's variance between states.
     """
-    columns = as_columns(outcomes)
-    wanted = list(dict.fromkeys(name for one in outcomes for name in one.example.extra)) if names is None else names
+    seen = _Values(names)
+    columns = as_columns(seen.passing(outcomes))
     found: list[Slice] = []
     skipped: dict[str, str] = {}
-    for name in wanted:
-        values = [outcome.example.extra.get(name) for outcome in outcomes]
-        known = list(dict.fromkeys(value for value in values if value is not None))
+    for name, known in seen.known.items():
         if len(known) < 2 or len(known) > MOST_VALUES:
             count = f"more than {MOST_VALUES}" if len(known) > MOST_VALUES else "fewer than two"
             skipped[name] = f"{count} different values"
         else:
-            found += _cut(columns, name, values, known)
+            found += _cut(columns, name, seen.cells(name, len(columns.row)), list(known))
     return Slices(_adjusted(found), skipped)
+
+
+class _Values:
+    """The values of extra columns, each as its place among those of its column."""
+
+    def __init__(self, names: Sequence[str] | None) -> None:
+        self._all = names is None
+        self.known: dict[str, dict[str, int]] = {name: {} for name in names or ()}
+        self._places: dict[str, array[int]] = {name: array("h") for name in names or ()}
+
+    def passing(self, outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
+        """The outcomes, noted as they pass."""
+        for row, outcome in enumerate(outcomes):
+            for name, value in outcome.example.extra.items():
+                self._note(row, name, value)
+            yield outcome
+
+    def cells(self, name: str, rows: int) -> Ints:
+        """The place of each row's value; -1 where the row has none."""
+        import numpy as np
+
+        places = np.array(self._places[name], dtype=np.int64)
+        return np.pad(places, (0, rows - len(places)), constant_values=-1)
+
+    def _note(self, row: int, name: str, value: str) -> None:
+        if name not in self.known:
+            if not self._all:
+                return
+            self.known[name], self._places[name] = {}, array("h")
+        known, places = self.known[name], self._places[name]
+        if len(known) > MOST_VALUES:
+            return
+        places.extend([-1] * (row - len(places)))
+        places.append(known.setdefault(value, len(known)))
 
 
 def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
@@ -100,11 +133,9 @@ def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def _cut(columns: Columns, name: str, values: Sequence[str | None], known: Sequence[str]) -> list[Slice]:
+def _cut(columns: Columns, name: str, cell: Ints, known: Sequence[str]) -> list[Slice]:
     import numpy as np
 
-    places = {value: place for place, value in enumerate(known)}
-    cell = np.array([-1 if value is None else places[value] for value in values], dtype=np.int64)
     judged = columns.labelled & columns.answered & (cell >= 0)
     right, state, size = columns.correct[judged], columns.state[judged], len(known)
     inside = rates(right, cell[judged], state, size)
@@ -125,7 +156,7 @@ def _cut(columns: Columns, name: str, values: Sequence[str | None], known: Seque
             _difference_p(right, cell[judged] == place, None if independent else state),
             None,
         )
-        for value, place in places.items()
+        for place, value in enumerate(known)
     ]
 
 

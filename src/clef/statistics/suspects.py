@@ -7,16 +7,23 @@ Northcutt, L. Jiang and I. L. Chuang, "Confident learning", JAIR 70 (2021).
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Sequence
+import json
+import math
+from array import array
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Literal
 
-from clef.decisions.examples import Outcome
-from clef.statistics.columns import ContentKey, content_keys
+from clef.decisions.examples import Example, Outcome
+from clef.decisions.questions import Question
+from clef.statistics.columns import question_key, state_key
 
 CONFIDENT = 0.9
 """Top probability from which on an error is a confident one."""
+_WIDTH = 7
+"""Numbers held of a row."""
 Kind = Literal["confident error", "two labels"]
 
 
@@ -90,68 +97,142 @@ class Suspects:
         }
 
 
-def suspects(outcomes: Sequence[Outcome], *, confident: float = CONFIDENT) -> Suspects:
+def suspects(outcomes: Iterable[Outcome], *, confident: float = CONFIDENT) -> Suspects:
     """Rows to check: errors the model makes with at least `confident`, by falling odds against the label.
 
     A row that is both comes before a row that is one; rows with two labels come after the confident errors that are
-    surer than them. Ties are never confident.
+    surer than them. Ties are never confident. The outcomes are passed over once; of each a few numbers are held.
     """
-    keys = content_keys(outcomes)
-    labels = _labels_of_inputs(outcomes, keys)
+    seen = _Seen()
+    for outcome in outcomes:
+        seen.note(outcome, confident)
+    labels = seen.labels_of_inputs()
     items = []
-    for position, outcome in enumerate(outcomes):
-        answer, label = outcome.answer, outcome.example.label
-        if label is None:
-            continue
-        rows = labels[keys[position]]
-        name = _label_name(outcome)
-        others = tuple(row for row, other in rows if other != name)
-        sure = answer is not None and answer.top != label and not answer.tie and answer.top_probability >= confident
-        kinds: tuple[Kind, ...] = (*(("confident error",) if sure else ()), *(("two labels",) if others else ()))
+    for row in range(len(seen)):
+        kinds, others = seen.standing(row, labels)
         if kinds:
-            items.append(_suspect(position, outcome, kinds, others))
-    labelled = sum(len(rows) for rows in labels.values())
-    best = sum(max(Counter(name for _, name in rows).values()) for rows in labels.values())
+            items.append(seen.suspect(row, kinds, others))
+    labelled = len(seen)
+    best = labelled - seen.count_of_two(labels)
     return Suspects(
         tuple(sorted(items, key=_rank)),
         labelled,
-        len(outcomes) - labelled,
+        seen.passed - labelled,
         sum(bool(item.others) for item in items),
         best / labelled if labelled else None,
     )
 
 
-def _suspect(position: int, outcome: Outcome, kinds: tuple[Kind, ...], others: tuple[int, ...]) -> Suspect:
-    answer, example = outcome.answer, outcome.example
-    assert example.label is not None
-    return Suspect(
-        position=position,
-        row=example.row,
-        question=example.question_name,
-        label=_label_name(outcome),
-        prediction=answer.prediction if answer else None,
-        top_probability=answer.top_probability if answer else None,
-        label_probability=answer.probabilities[example.label] if answer else None,
-        kinds=kinds,
-        others=others,
-    )
+class _Seen:
+    """The labelled rows that passed, as numbers; texts are kept once each."""
+
+    def __init__(self) -> None:
+        self.passed = 0
+        self._texts: list[str] = []
+        self._places: dict[str, int] = {}
+        self._others: dict[tuple[int, int], tuple[int, ...]] = {}
+        self._inputs: dict[bytes, int] = {}
+        self._questions: dict[int, tuple[Question, str]] = {}
+        self._entries = array("q")
+        self._chances = array("d")
+
+    def __len__(self) -> int:
+        return len(self._chances) // 2
+
+    def note(self, outcome: Outcome, confident: float) -> None:
+        """Keep what matters of an outcome."""
+        position, self.passed = self.passed, self.passed + 1
+        example, answer, label = outcome.example, outcome.answer, outcome.example.label
+        if label is None:
+            return
+        sure = answer is not None and answer.top != label and not answer.tie and answer.top_probability >= confident
+        self._entries.extend(
+            (
+                position,
+                example.row,
+                self._inputs.setdefault(self._key(example), len(self._inputs)),
+                self._text(_label_name(outcome)),
+                self._text(example.question_name),
+                -1 if answer is None else self._text(answer.prediction),
+                sure,
+            )
+        )
+        nothing = (math.nan, math.nan)
+        self._chances.extend(nothing if answer is None else (answer.top_probability, answer.probabilities[label]))
+
+    def labels_of_inputs(self) -> dict[int, list[int]]:
+        """The rows of each input that has two labels."""
+        first: dict[int, int] = {}
+        mixed: set[int] = set()
+        for row in range(len(self)):
+            of, label = self._entry(row)[2:4]
+            if first.setdefault(of, label) != label:
+                mixed.add(of)
+        found: dict[int, list[int]] = {of: [] for of in mixed}
+        for row in range(len(self)):
+            of = self._entry(row)[2]
+            if of in found:
+                found[of].append(row)
+        return found
+
+    def standing(self, row: int, labels: dict[int, list[int]]) -> tuple[tuple[Kind, ...], tuple[int, ...]]:
+        """What speaks against the label of a row, and the spreadsheet rows with another one."""
+        entry = self._entry(row)
+        of, label = entry[2:4]
+        others = self._others.get((of, label))
+        if others is None:
+            rows = (self._entry(other) for other in labels.get(of, ()))
+            others = tuple(other[1] for other in rows if other[3] != label)
+            if of in labels:
+                self._others[of, label] = others
+        kinds: tuple[Kind, ...] = ("confident error",) if entry[6] else ()
+        return (*kinds, "two labels") if others else kinds, others
+
+    def suspect(self, row: int, kinds: tuple[Kind, ...], others: tuple[int, ...]) -> Suspect:
+        """A row as a suspect."""
+        texts = self._texts
+        position, number, _, label, question, prediction, _ = self._entry(row)
+        top, given = self._chances[2 * row : 2 * row + 2]
+        answered = prediction >= 0
+        return Suspect(
+            position=position,
+            row=number,
+            question=texts[question],
+            label=texts[label],
+            prediction=texts[prediction] if answered else None,
+            top_probability=top if answered else None,
+            label_probability=given if answered else None,
+            kinds=kinds,
+            others=others,
+        )
+
+    def count_of_two(self, labels: dict[int, list[int]]) -> int:
+        """Rows that have not the most frequent label of their input."""
+        groups = (Counter(self._entry(row)[3] for row in rows) for rows in labels.values())
+        return sum(group.total() - max(group.values()) for group in groups)
+
+    def _entry(self, row: int) -> array[int]:
+        return self._entries[_WIDTH * row : _WIDTH * (row + 1)]
+
+    def _text(self, text: str) -> int:
+        place = self._places.setdefault(text, len(self._texts))
+        if place == len(self._texts):
+            self._texts.append(text)
+        return place
+
+    def _key(self, example: Example) -> bytes:
+        """What tells an input apart: state, images and question, in 16 bytes."""
+        known = self._questions.get(id(example.question))
+        if known is None:  # the question is kept, so that its id is not used again
+            known = self._questions[id(example.question)] = (example.question, question_key(example.question))
+        content = json.dumps([state_key(example), known[1]])
+        return blake2b(content.encode(), digest_size=16).digest()
 
 
 def _label_name(outcome: Outcome) -> str:
     label = outcome.example.label
     assert label is not None
     return (outcome.answer.names if outcome.answer else outcome.example.question.answers)[label]
-
-
-def _labels_of_inputs(
-    outcomes: Sequence[Outcome], keys: Sequence[ContentKey]
-) -> dict[ContentKey, list[tuple[int, str]]]:
-    """Spreadsheet row and label of each labelled row, by input."""
-    found: dict[ContentKey, list[tuple[int, str]]] = defaultdict(list)
-    for key, outcome in zip(keys, outcomes, strict=True):
-        if outcome.example.label is not None:
-            found[key].append((outcome.example.row, _label_name(outcome)))
-    return found
 
 
 def _rank(item: Suspect) -> tuple[bool, float, int]:

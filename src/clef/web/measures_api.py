@@ -176,8 +176,7 @@ def _of_outcomes(part: Part, outcomes: Iterator[Outcome]) -> Any:
     from clef.statistics.slices import slices
     from clef.statistics.suspects import suspects
 
-    held = list(outcomes)
-    return slices(held).to_dict() if part == "slices" else suspects(held).to_dict()
+    return slices(outcomes).to_dict() if part == "slices" else suspects(outcomes).to_dict()
 
 
 async def _run(request: Request, run_id: str) -> tuple[StoredRun, Measured]:
