@@ -537,3 +537,15 @@ def test_how_long_a_run_will_take_is_told_once_the_model_has_a_pace(
     expect(page.locator("[data-part=ready]")).to_contain_text(
         re.compile(r"3.000 requests · about (25|30|35|40|45|50) seconds")
     )
+
+
+def test_a_table_without_right_answers_is_run_once_that_is_said(staged_address: str, open_page: NewPage) -> None:
+    page = open_page(f"{staged_address}/evaluate")
+    choose(page, "new.csv", "context,question,options\none,Good?,yes|no\ntwo,Good?,yes|no\n")
+    expect(page.locator("problem-list h3")).to_be_visible()
+    page.get_by_label("Right answers", exact=True).select_option(label="missing, to be labelled later")
+    expect(page.locator("[data-part=ready]")).to_contain_text("2 rows")
+    page.reload()
+    expect(page.locator("[data-part=ready]")).to_contain_text("2 rows")
+    run_to_the_end(page)
+    expect(page.locator(".rows > tbody > tr:not(.details)")).to_have_count(2)

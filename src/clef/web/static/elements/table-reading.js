@@ -82,6 +82,13 @@ class TableReading extends HTMLElement {
       const columns = [["", "no column"], ...facts.columns.map((name) => [name, name])];
       fields.push(choice(`role-${role}`, capital(words), facts.roles[role] ?? "", columns, role));
     }
+    if (facts.columns.length) {
+      const kinds = [
+        ["required", "in a column"],
+        ["optional", "missing, to be labelled later"],
+      ];
+      fields.push(choice("labels", "Right answers", this.changed.labels ?? "required", kinds));
+    }
     this.replaceChildren(...fields);
     if (this.last) this.querySelector(`[name="${this.last}"]`)?.focus();
     return fields.length > 0;
