@@ -1,10 +1,11 @@
-"""Turns the settings and the API's own description into docs/settings.md and docs/api.md."""
+"""Turns the settings and the API's own description into docs/settings.md, docs/api.md and docs/cli.md."""
 
 from pathlib import Path
 from typing import Any
 
 from pydantic_core import PydanticUndefined
 
+from clef.cli.main import COMMANDS, Lazy
 from clef.settings import PREFIX, SECRETS, Settings
 from clef.web.app import create_app
 
@@ -91,7 +92,48 @@ def _type(schema: dict[str, Any]) -> str:
     return str(schema.get("type", "any"))
 
 
-PAGES = {"settings.md": settings_page, "api.md": api_page}
+def cli_page() -> str:
+    """docs/cli.md: every command with its arguments and options."""
+    lines = ["# Command line", "", NOTE]
+    lines += ["| exit code | meaning |", "|---|---|", "| 0 | done |", "| 1 | a bar was missed, or a gate failed |"]
+    lines += ["| 2 | the input, an option or a setting cannot be used |", "| 3 | the engine did not answer |"]
+    lines += ["| 130 | interrupted |", ""]
+    lines += [
+        "Results go to standard output, progress and errors to standard error; progress is shown on a terminal only,"
+    ]
+    lines += ["colours as well, and never where `NO_COLOR` is set. With `--json` results and errors are JSON.", ""]
+    lines += [
+        "Commands find a clef that serves the same data folder (`CLEF_DATA_DIR`) and go through it, with its engine and"
+    ]
+    lines += ["its runs. Where none does, they open what they need and close it. `clef` alone is `clef serve`.", ""]
+    for name, entry in COMMANDS.items():
+        lines += _command(f"clef {name}", Lazy(name, entry).real())
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _command(path: str, command: Any) -> list[str]:
+    """One command, or a group with all of its own."""
+    text = " ".join((command.help or "").split())
+    lines = [f"## {path}", "", text, ""]
+    if path == "clef serve":
+        return [*lines, "Every [setting](settings.md) is an option.", ""]
+    rows = [_parameter(one) for one in command.params if not getattr(one, "hidden", False) and one.name != "help"]
+    if rows:
+        lines += ["| option | meaning |", "|---|---|", *rows, ""]
+    for name, one in getattr(command, "commands", {}).items():
+        lines += _command(f"{path} {name}", one)
+    return lines
+
+
+def _parameter(one: Any) -> str:
+    names = ", ".join(f"`{name}`" for name in (*one.opts, *one.secondary_opts))
+    if one.param_type_name == "argument":
+        names = f"`{one.name.upper()}`"
+    text = " ".join((getattr(one, "help", None) or "").split()).replace("|", "\\|")
+    return f"| {names} | {text} |"
+
+
+PAGES = {"settings.md": settings_page, "api.md": api_page, "cli.md": cli_page}
 
 
 def main() -> None:

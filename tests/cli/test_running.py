@@ -6,6 +6,7 @@ import signal
 import stat
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -88,3 +89,22 @@ def test_another_engine_than_that_of_the_clef_that_serves_is_refused_with_the_wa
     assert done.code == 2
     assert "--engine llama --model other.gguf" in done.err
     assert "CLEF_DATA_DIR" in done.err
+
+
+def test_a_clef_that_asks_for_a_key_lets_this_users_commands_in(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "t.csv").write_text(TABLE)
+    monkeypatch.setenv("CLEF_API_KEY", "a-key-that-is-long-enough-to-be-one")
+    with serving() as running:
+        with pytest.raises(urllib.error.HTTPError, match="401"):
+            urllib.request.urlopen(f"{running.url}/api/runs", timeout=10)
+        monkeypatch.delenv("CLEF_API_KEY")  # a command needs none of its own
+        done = cli("eval", str(tmp_path / "t.csv"), "--json")
+        assert (done.code, done.err) == (0, "")
+        assert cli("ask", "refund me", "--noul", "Angry?").code == 0
+        request = urllib.request.Request(
+            f"{running.url}/api/runs", headers={"Authorization": f"Bearer {running.token}"}
+        )
+        with urllib.request.urlopen(request, timeout=10) as listed:
+            assert json.loads(listed.read())["runs"][0]["id"] == json.loads(done.out)["run"]

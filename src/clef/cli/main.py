@@ -3,6 +3,7 @@
 Each command is imported when it is called, so that `clef --help` and short commands start at once.
 """
 
+import os
 import sys
 from importlib import import_module
 from typing import Annotated, Any, NamedTuple
@@ -38,6 +39,7 @@ COMMANDS = {
     "gate": Entry("clef.cli.gate", "app", "Gates: from which top probability on a person may stop checking."),
     "models": Entry("clef.cli.models", "app", "Decision models for llama.cpp: which there are, which fit here."),
     "schema": Entry("clef.cli.schema", "schema", "Print the JSON schema of question files, for editors."),
+    "completion": Entry("clef.cli.completion", "completion", "Print the script by which a shell completes commands."),
     "doctor": Entry("clef.cli.doctor", "doctor", "Look at this machine, its drivers and its llama.cpp."),
 }
 
@@ -117,6 +119,10 @@ def main() -> None:
 def run(arguments: list[str]) -> int:
     """Run one command; its exit code. What a person can fix is shown without a traceback, the rest with it."""
     as_json = "--json" in arguments
+    if "_CLEF_COMPLETE" in os.environ:  # a shell asks, by the script of `clef completion`
+        from typer._completion_classes import completion_init
+
+        completion_init()
     try:
         ended = app(args=arguments, standalone_mode=False, prog_name="clef")
         sys.stdout.flush()
