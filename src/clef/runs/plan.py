@@ -48,7 +48,7 @@ def _isolated(examples: Iterable[tuple[int, Example]]) -> list[Ask]:
     asks: dict[tuple[bytes, str], Ask] = {}
     texts = _Texts()
     for position, example in examples:
-        ask = asks.setdefault((_content(example), texts.of(example.question)), Ask(example.request, [[]]))
+        ask = asks.setdefault((state_content(example), texts.of(example.question)), Ask(example.request, [[]]))
         ask.positions[0].append(position)
     return list(asks.values())
 
@@ -57,7 +57,7 @@ def _joint(examples: Iterable[tuple[int, Example]]) -> list[Ask]:
     states: dict[bytes, dict[str, tuple[Example, list[int]]]] = {}
     texts = _Texts()
     for position, example in examples:
-        questions = states.setdefault(_content(example), {})
+        questions = states.setdefault(state_content(example), {})
         _, positions = questions.setdefault(texts.of(example.question), (example, []))
         positions.append(position)
     asks = []
@@ -87,6 +87,7 @@ def _parts(questions: Sequence[tuple[Example, list[int]]]) -> list[Sequence[tupl
     return [questions[start : start + JOINT_QUESTIONS] for start in range(0, len(questions), JOINT_QUESTIONS)]
 
 
-def _content(example: Example) -> bytes:
+def state_content(example: Example) -> bytes:
+    """What two examples share whose questions a joint request asks together: 16 bytes."""
     content = orjson.dumps([example.state, list(example.images)], option=orjson.OPT_SORT_KEYS)
     return hashlib.blake2b(content, digest_size=16).digest()

@@ -1,0 +1,1 @@
+"""Turns tables of any size into answers on many machines, with the outcomes that one machine would give."""
