@@ -12,13 +12,17 @@ from clef.cli.options import (
     Columns,
     Encoding,
     Engine,
+    Gpus,
     Joint,
     Model,
+    On,
     Questions,
     Separator,
     Sheet,
     SkipBadRows,
     Upstream,
+    Upstreams,
+    Workers,
     mapping,
 )
 from clef.cli.terminal import MISSED, say, say_json
@@ -26,13 +30,17 @@ from clef.cli.terminal import MISSED, say, say_json
 if TYPE_CHECKING:
     from clef.cli.service import EngineOptions, TableSource
     from clef.decisions.examples import Outcome
+    from clef.scale.cluster import Cluster
+    from clef.scale.task import Task
     from clef.statistics.compare import Comparison
 
 RESULTS = (".csv", ".jsonl", ".parquet")
 
 
 def evaluate(
-    file: Annotated[Path, typer.Argument(help="The labelled table.")],
+    table: Annotated[
+        str, typer.Argument(help="The labelled table; with --on ray a folder or an address such as s3://… as well.")
+    ],
     engine: Engine = None,
     upstream: Upstream = None,
     model: Model = None,
@@ -43,7 +51,7 @@ def evaluate(
     questions: Questions = None,
     joint: Joint = False,
     skip_bad_rows: SkipBadRows = False,
-    out: Annotated[Path | None, typer.Option(help="Results: .csv, .jsonl or .parquet.")] = None,
+    out: Annotated[str | None, typer.Option(help="Results: .csv, .jsonl or .parquet; with --on ray a folder.")] = None,
     html: Annotated[Path | None, typer.Option(help="A report: one self-contained page.")] = None,
     redact: Annotated[bool, typer.Option("--redact", help="Leave the states out of the report.")] = False,
     min_accuracy: Annotated[
@@ -56,6 +64,10 @@ def evaluate(
         str | None, typer.Option(help="Id of a run, or a file of results; exit with 1 where this run is worse.")
     ] = None,
     note: Annotated[str, typer.Option(help="A note on the run, for the list of runs.")] = "",
+    on: On = None,
+    workers: Workers = None,
+    gpus: Gpus = None,
+    upstreams: Upstreams = None,
     as_json: AsJson = False,
 ) -> None:
     """Measure a labelled table: how many are right, with intervals, beside the baselines.
@@ -63,12 +75,16 @@ def evaluate(
     The run is kept: `clef runs` and the page show it.
     """
     from clef.cli.measured import check_ending, measured, print_summary, write
+    from clef.cli.scaled import cluster_of, task_of
     from clef.cli.service import EngineOptions, TableSource
     from clef.reports.bars import Bars
 
-    check_ending(out, RESULTS)
+    cluster = cluster_of(on, workers, gpus, upstreams)
+    results = Path(out) if out and cluster is None else None
+    file = Path(table)
+    check_ending(results, RESULTS)
     check_ending(html, (".html",))
-    table = TableSource(
+    source = TableSource(
         file,
         encoding,
         separator,
@@ -79,9 +95,14 @@ def evaluate(
         "joint" if joint else "isolated",
         note,
     )
-    run, outcomes, before = asyncio.run(_measure(table, EngineOptions(engine, upstream, model), baseline))
+    options = EngineOptions(engine, upstream, model)
+    if cluster is None:
+        run, outcomes, before = asyncio.run(_measure(source, options, baseline))
+    else:
+        before = asyncio.run(_before(baseline)) if baseline else None
+        run, outcomes = _on_many(cluster, table, task_of(source, out, options, labelled=True))
     summary = measured(outcomes)
-    for path in filter(None, (out, html)):
+    for path in filter(None, (results, html)):
         write(outcomes, path, file.name, redact=redact)
     comparison = _against(before, outcomes, baseline or "", file.name) if before is not None else None
     missed = Bars(min_accuracy, max_ece).missed(outcomes, comparison)
@@ -115,6 +136,22 @@ async def _measure(
         made = await at.submit(table)
         await follow(at, made.id)
         return await at.run(made.id), await at.outcomes(made.id), before
+
+
+async def _before(baseline: str) -> "list[Outcome]":
+    from clef.cli.compare import outcomes_of
+    from clef.cli.service import service
+
+    async with service("reading") as at:
+        return await outcomes_of(at, baseline)
+
+
+def _on_many(cluster: "Cluster", table: str, task: "Task") -> tuple[dict[str, Any], "list[Outcome]"]:
+    """The run of a table on the machines of a cluster, and its outcomes."""
+    from clef.cli.scaled import evaluated, run_of
+
+    found = evaluated([table], task, cluster)
+    return run_of(found, task.out), list(found.run.outcomes)
 
 
 def _against(before: "Sequence[Outcome]", now: "Sequence[Outcome]", baseline: str, name: str) -> "Comparison":

@@ -1,7 +1,7 @@
 """Turns what several commands take into one definition of each option."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -18,6 +18,15 @@ Questions = Annotated[
 ]
 Joint = Annotated[bool, typer.Option("--joint/--isolated", help="The questions of a state together, or each alone.")]
 SkipBadRows = Annotated[bool, typer.Option("--skip-bad-rows", help="Run the rows that are good.")]
+On = Annotated[
+    Literal["ray"] | None,
+    typer.Option("--on", help="ray: on the machines of a Ray cluster (RAY_ADDRESS); --out is a folder then."),
+]
+Workers = Annotated[
+    int | None, typer.Option(help="Engines, with --on; else one an upstream, a GPU or a machine.", min=1)
+]
+Gpus = Annotated[float | None, typer.Option(help="GPUs an engine takes, with --on.", min=0)]
+Upstreams = Annotated[str | None, typer.Option(help="Servers, with --on: URL,URL, given out one a worker.")]
 
 
 def mapping(columns: list[str] | None) -> dict[str, str]:

@@ -68,7 +68,8 @@ class Asker:
             self._engine.start()
             await self._engine.chosen()
             facts = await self._engine.facts()
-            while facts.phase in ("starting", "loading"):
+            end = time.monotonic() + settings.ready_timeout
+            while facts.phase in ("starting", "loading") and time.monotonic() < end:
                 await asyncio.sleep(LOOK_S)
                 facts = await self._engine.facts()
         except ClefError as error:
