@@ -7,7 +7,7 @@ import asyncio
 import hashlib
 import os
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
@@ -35,8 +35,8 @@ def started(start: Callable[[], Any]) -> Any:
     return start()
 
 
-@pytest.fixture(scope="package")
-def cluster() -> Iterator[Any]:
+@contextmanager
+def two_nodes() -> Iterator[Any]:
     """The cluster, with this process connected to it."""
     import ray
     from ray.cluster_utils import Cluster
@@ -50,6 +50,13 @@ def cluster() -> Iterator[Any]:
     finally:
         ray.shutdown()
         made.shutdown()
+
+
+@pytest.fixture(scope="package")
+def cluster() -> Iterator[Any]:
+    """The cluster of all the tests here."""
+    with two_nodes() as made:
+        yield made
 
 
 def by_text(body: dict[str, Any]) -> dict[str, Any]:

@@ -41,6 +41,8 @@ def test_options_of_a_cluster_need_one() -> None:
     assert found.upstreams == ("http://a", "http://b")
     with pytest.raises(clef.InputError, match="no folder"):
         task_of(TableSource(Path("t.csv")), None, EngineOptions(), labelled=True)
+    with pytest.raises(clef.InputError, match="--note with --on"):
+        task_of(TableSource(Path("t.csv"), note="mine"), "out", EngineOptions(), labelled=True)
 
 
 def test_workers_are_spread_and_gpus_are_not_given_twice() -> None:

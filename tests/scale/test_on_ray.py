@@ -17,7 +17,7 @@ import clef
 from clef.scale.cluster import Cluster
 from clef.scale.on_ray import evaluate_on_ray
 from tests.fakes.system_one import SystemOne, system_one
-from tests.scale.conftest import NODE, slow_answer
+from tests.scale.conftest import slow_answer
 from tests.scale.making import seen, task_for, write_table
 
 pytestmark = pytest.mark.filterwarnings("default")  # Ray Data warns of its own settings
@@ -119,7 +119,6 @@ def test_a_node_that_is_lost_in_the_middle_costs_no_row(
     assert lost
     assert many.done.parts == 60
     assert seen(many.run) == seen(alone(table, server))
-    cluster.add_node(**NODE)
 
 
 def wait_for(condition: Any, limit_s: float) -> None:

@@ -92,8 +92,8 @@ def test_parts_give_the_outcomes_of_one_machine(tmp_path: Path, server: SystemOn
     writers[ending]()
     task = task_for(tmp_path / "out", server, shape=shape)
     receipts = work_here([str(path)], task)
-    with clef.Session(engine="upstream", upstream=server.address) as session:
-        alone = session.evaluate(path, shape=shape)
+    with clef.Engine.open(engine="upstream", upstream=server.address) as one:
+        alone = one.evaluate(path, shape=shape)
     many = outcomes_of(task, receipts)
     assert [(one.example, one.answer, one.shape) for one in many] == [
         (one.example, one.answer, one.shape) for one in alone.outcomes

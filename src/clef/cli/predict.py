@@ -12,7 +12,20 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
 
 import typer
 
-from clef.cli.options import Columns, Encoding, Engine, Joint, Model, Separator, Upstream, mapping
+from clef.cli.options import (
+    Columns,
+    Encoding,
+    Engine,
+    Gpus,
+    Joint,
+    Model,
+    On,
+    Separator,
+    Upstream,
+    Upstreams,
+    Workers,
+    mapping,
+)
 from clef.cli.terminal import say
 from clef.errors import InputError, NotFound, Problem
 
@@ -52,9 +65,14 @@ class Task:
 
 
 def predict(
-    table: Annotated[str, typer.Argument(help="CSV, JSONL or Parquet; - for standard input.")],
+    table: Annotated[
+        str,
+        typer.Argument(help="CSV, JSONL or Parquet; - for standard input; with --on ray also a folder or s3://…"),
+    ],
     questions: Annotated[Path, typer.Option(help="File of typed questions, YAML or JSON.")],
-    out: Annotated[str, typer.Option(help=".csv, .tsv, .jsonl or .parquet; - for standard output.")] = "-",
+    out: Annotated[
+        str, typer.Option(help=".csv, .tsv, .jsonl or .parquet; - for standard output; with --on a folder.")
+    ] = "-",
     output_format: Annotated[
         Literal["csv", "tsv", "jsonl"] | None,
         typer.Option("--format", help="Of standard output; else the table's own."),
@@ -72,13 +90,27 @@ def predict(
     engine: Engine = None,
     upstream: Upstream = None,
     model: Model = None,
+    on: On = None,
+    workers: Workers = None,
+    gpus: Gpus = None,
+    upstreams: Upstreams = None,
 ) -> None:
     """Label a table of any size: its rows in, the same rows with answers out.
 
     Each question adds its answer and its top probability, a score its expected level, a policy act or review. What
     could not be asked of a row stands in its column `error`.
     """
-    from clef.cli.service import EngineOptions
+    from clef.cli.scaled import cluster_of, predicted, refuse, task_of
+    from clef.cli.service import EngineOptions, TableSource
+
+    options = EngineOptions(engine, upstream, model)
+    cluster = cluster_of(on, workers, gpus, upstreams)
+    if cluster is not None:
+        refuse({"--policy": policy, "--format": output_format, "--probabilities": probabilities, "--prefix": prefix})
+        shape: Literal["isolated", "joint"] = "joint" if joint else "isolated"
+        source = TableSource(Path(table), encoding, separator, None, mapping(column), questions, shape=shape)
+        predicted([table], task_of(source, out, options, labelled=False), cluster)
+        return
     from clef.reports.labels import Columns as Added
     from clef.reports.labels import Growing
     from clef.tables import read_question_set
@@ -96,7 +128,7 @@ def predict(
     added = Added(asked, prefix, _judge(judge, asked) if judge else None, all_of=probabilities)
     added.clash(stream.header)
     growing = Growing(_target(out), kind or stream.kind, stream, added)
-    counts = asyncio.run(_label(stream, task, growing, resume=resume, options=EngineOptions(engine, upstream, model)))
+    counts = asyncio.run(_label(stream, task, growing, resume=resume, options=options))
     growing.finish(opened)
     _tell(counts)
 

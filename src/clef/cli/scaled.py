@@ -1,7 +1,7 @@
 """Turns `--on ray` into a task on the machines of a cluster, and what it came to into what a terminal shows."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from clef.cli.terminal import say
@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from clef.scale.cluster import Cluster
     from clef.scale.on_ray import Done, Evaluated
     from clef.scale.task import Task
+
+OURS = {"data_dir", "host", "port", "api_key", "allowed_hosts", "cors_origins"}
+"""Settings of this machine alone, which no worker needs."""
 
 
 def cluster_of(on: str | None, workers: int | None, gpus: float | None, upstreams: str | None) -> "Cluster | None":
@@ -38,9 +41,7 @@ def task_of(table: "TableSource", out: str | None, options: "EngineOptions", *, 
     if not out or out == "-":
         hint = "give --out a folder that every machine can write to"
         raise InputError.of([Problem("many machines write parts, and there is no folder for them", "out", hint=hint)])
-    if table.note:
-        problem = Problem("--note with --on", "option", hint="a run on many machines is kept in its folder alone")
-        raise InputError.of([problem])
+    refuse({"--note": table.note})
     settings = load_settings(**options.given)
     reading = ReadOptions(
         encoding=table.encoding,
@@ -57,8 +58,16 @@ def task_of(table: "TableSource", out: str | None, options: "EngineOptions", *, 
         reading,
         table.shape,
         table.skip_bad_rows,
-        settings=settings.model_dump(exclude_unset=True, exclude={"data_dir", "host", "port"}),
+        settings=settings.model_dump(exclude_unset=True, exclude=OURS),
     )
+
+
+def refuse(options: Mapping[str, object]) -> None:
+    """Raise InputError for options that say nothing to many machines, where they were given."""
+    given = [name for name, value in options.items() if value]
+    if given:
+        hint = "parts hold every probability and all columns; what is made of them is made afterwards"
+        raise InputError.of([Problem(f"{' and '.join(given)} with --on", "option", hint=hint)])
 
 
 def evaluated(addresses: Sequence[str], task: "Task", cluster: "Cluster") -> "Evaluated":

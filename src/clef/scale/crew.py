@@ -6,8 +6,7 @@
     part fails TRIES times                   the work ends, with what was said last
 
 The work also ends where no worker is left. What is written stays, and the next call goes on from there. Parts come
-from Ray Data and workers are plain actors: its own pool of actors waits for ever for one whose machine does not come
-back, and cannot give a part to another.
+from Ray Data and workers are plain actors, since its own pool of actors tries a part again with the same actor only.
 """
 
 from __future__ import annotations

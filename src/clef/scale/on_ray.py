@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 
 from clef.errors import InputError, SettingsError
+from clef.reports.run import Run
 from clef.scale.asking import Ready
 from clef.scale.cluster import Cluster, connected
 from clef.scale.crew import Crew
@@ -20,8 +21,6 @@ from clef.scale.parts import RECEIPTS, Part, Receipt, drop_others, read_outcomes
 from clef.scale.places import SourceFile, files_at
 from clef.scale.reading import FileProblem, Look, cut, look, settle
 from clef.scale.task import Task, claim, pin
-from clef.session import Run
-from clef.statistics.summary import summarise
 
 Told = Callable[[int, int], None]
 """Told how many rows are done, of how many."""
@@ -148,7 +147,7 @@ def evaluate_on_ray(addresses: Sequence[str], task: Task, cluster: Cluster, told
     for file in sorted({_file_of(name) for name in names}):
         placed = [pair for name in names if _file_of(name) == file for pair in read_outcomes(task.folder, name)]
         outcomes += [outcome for _, outcome in sorted(placed, key=lambda pair: pair[0])]
-    return Evaluated(done, Run(tuple(outcomes), summarise(outcomes)), rows < done.rows)
+    return Evaluated(done, Run.of(outcomes, addresses[0]), rows < done.rows)
 
 
 def _file_of(name: str) -> str:
