@@ -78,18 +78,16 @@ def test_an_address_with_a_key_in_it_is_refused_and_not_told(address: str) -> No
     assert KEY not in str(caught.value)
 
 
-@pytest.mark.parametrize("command", [["doctor", "--json"], ["ask", "sky", "--json"], ["models", "--json"]])
-def test_the_command_line_does_not_have_it(
-    server: SystemOne, command: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_the_command_line_does_not_have_it(server: SystemOne, tmp_path: Path) -> None:
     async def repeats(server: SystemOne, body: dict[str, Any]) -> web.StreamResponse:
         return web.json_response({"error": f"bad key {KEY}"}, status=401)
 
     server.handler = repeats
-    asked = ["--noul", "Blue?"] if command[0] == "ask" else []
     env = {"CLEF_UPSTREAM_KEY": KEY, "CLEF_UPSTREAM": server.address, "CLEF_ENGINE": "upstream"}
     everything = os.environ | env | {"CLEF_DATA_DIR": str(tmp_path)}
-    line = [str(Path(sys.executable).with_name("clef")), *command, *asked]
-    done = subprocess.run(line, env=everything, capture_output=True, text=True, timeout=120, check=False)
+    line = [str(Path(sys.executable).with_name("clef")), "doctor", "--json"]
+    done = subprocess.run(
+        line, env=everything, capture_output=True, text=True, timeout=120, check=False, stdin=subprocess.DEVNULL
+    )
     assert done.stdout + done.stderr
     assert KEY not in done.stdout + done.stderr
