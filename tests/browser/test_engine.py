@@ -13,7 +13,6 @@ from clef.engines.opening import ChosenEngine
 from clef.engines.status import Child
 from clef.errors import InputError
 from clef.settings import Settings
-from clef.web import engine_pages
 from tests.browser.conftest import NewPage, served
 from tests.browser.test_everywhere import barriers
 from tests.fakes.scripted_engine import LOG, READY, STATUSES, ScriptedEngine
@@ -204,7 +203,7 @@ def test_the_doctor_examines_when_asked(
             Finding("devices", "Devices", "fail", "none", "install the driver"),
         ]
 
-    monkeypatch.setattr(engine_pages, "examine_all", examined)
+    monkeypatch.setattr("clef.engines.doctor.examine.examine_all", examined)
     page = open_page(engine_address)
     press(page, "Examine this machine")
     expect(page.locator(".doctor-said")).to_have_text("1 will not work, 1 in order")
@@ -224,7 +223,7 @@ def test_no_barrier_in_any_state(
         levels: tuple[Level, ...] = ("ok", "warn", "fail", "unknown")
         return [Finding(level, level.title(), level, "/a/very/long/" + "path/" * 30, "do this") for level in levels]
 
-    monkeypatch.setattr(engine_pages, "examine_all", examined)
+    monkeypatch.setattr("clef.engines.doctor.examine.examine_all", examined)
     script.now = STATUSES[state]
     if script.now.child is not None:
         script.now = replace(script.now, child=child_with_long_names(script))

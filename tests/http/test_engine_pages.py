@@ -236,7 +236,7 @@ def test_the_doctors_findings_come_worst_first(client_of: Client, monkeypatch: p
             Finding("devices", "Devices", "fail", "none", "install the driver"),
         ]
 
-    monkeypatch.setattr(engine_pages, "examine_all", examined)
+    monkeypatch.setattr("clef.engines.doctor.examine.examine_all", examined)
     html = client_of(ScriptedEngine(READY)).get("/engine/doctor").text
     assert re.findall(r'class="finding" data-level="(\w+)"', html) == ["fail", "warn", "ok"]
     assert 'data-summary="1 will not work, 1 look at this, 1 in order"' in html

@@ -10,8 +10,6 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
-from clef.engines.doctor.examine import examine_all
-from clef.engines.doctor.finding import exit_code
 from clef.engines.models.downloads import Progress
 from clef.engines.opening import ChosenEngine
 from clef.engines.status import Change
@@ -173,6 +171,9 @@ async def remove(request: Request, name: str) -> Json:
 @router.get("/doctor")
 async def doctor(request: Request) -> Json:
     """What is well and what is not on this machine, each finding with what to do."""
+    from clef.engines.doctor.examine import examine_all
+    from clef.engines.doctor.finding import exit_code
+
     findings = await examine_all(engine_of(request).settings, engine_of(request))
     return Json({"findings": [finding.to_dict() for finding in findings], "exit_code": exit_code(findings)})
 

@@ -7,7 +7,6 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 from starlette.responses import Response
 
-from clef.engines.doctor.examine import examine_all
 from clef.web import engine_view
 from clef.web.engine_api import engine_of
 from clef.web.render import fragment, page
@@ -46,6 +45,8 @@ def engine_pages() -> APIRouter:
     @router.get("/engine/doctor")
     async def doctor(request: Request) -> Response:
         """What is well and what is not on this machine, as a fragment."""
+        from clef.engines.doctor.examine import examine_all
+
         findings = await examine_all(engine_of(request).settings, engine_of(request))
         return fragment(request, "engine_doctor.html", findings=engine_view.in_order(findings), say=engine_view)
 

@@ -20,13 +20,14 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from clef.engines.llama.child import Child, spawn
-from clef.engines.llama.output import Output
 from clef.engines.models.access import child_environment
 from clef.engines.models.cache import Cached, hub_cache
 from clef.engines.models.catalogue import CatalogueModel, ModelFile
+
+if TYPE_CHECKING:  # what runs a process is not needed for a start
+    from clef.engines.llama.child import Child
 
 DownloadState = Literal["fetching", "verifying", "paused", "failed", "done"]
 PROGRAM = Path(__file__).with_name("fetch.py")
@@ -110,7 +111,7 @@ class _Download:
 
     order: Order
     state: DownloadState = "fetching"
-    child: Child | None = None
+    child: "Child | None" = None
     sizes: dict[str, int] = field(default_factory=dict)
     """By file, as the hub says."""
     report: dict[str, object] = field(default_factory=dict)
@@ -224,6 +225,9 @@ class Downloads:
         return freed
 
     async def _run(self, download: _Download, environment: dict[str, str]) -> None:
+        from clef.engines.llama.child import spawn
+        from clef.engines.llama.output import Output
+
         order = download.order
         argv = [sys.executable, "-P", str(PROGRAM), str(self.cache), order.model.repo]
         argv += [file.file for file in order.files]
