@@ -227,3 +227,4 @@ class Crashed(EngineError):
     code = "engine_crashed"
     status = 503
     transient = True
+    retry_after_s = 2

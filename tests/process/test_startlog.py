@@ -157,6 +157,13 @@ def test_the_lines_that_say_most_are_shown_without_their_stamps() -> None:
     assert telling(["one", "", "two"]) == ["one", "two"]
 
 
+def test_a_kill_is_not_followed_by_what_it_did_just_before() -> None:
+    busy = ["0.12.003.103 I slot launch_slot_: id  0 | task 0 | processing task", "0.12.003.104 I slot release: id  0"]
+    assert telling(busy, is_known=True) == []
+    assert len(telling(busy)) == 2
+    assert telling([*busy, "E out of memory"], is_known=True) == ["E out of memory"]
+
+
 def test_signals_and_codes_are_named() -> None:
     assert [str(Exit(code)) for code in (0, 1, -11, -9, -99)] == [
         *("exit code 0", "exit code 1", "SIGSEGV", "SIGKILL", "signal 99")

@@ -117,9 +117,11 @@ def cause_of(end: Exit, lines: Sequence[str], *, is_wsl: bool) -> Death | None:
     return known
 
 
-def telling(lines: Sequence[str], count: int = SHOWN_LINES) -> list[str]:
-    """The lines that say most about an end, without their time stamps: its complaints, else its last ones."""
-    said = [line for line in lines if _ALARM.search(line) and not _ECHO.search(line)] or list(lines)
+def telling(lines: Sequence[str], count: int = SHOWN_LINES, *, is_known: bool = False) -> list[str]:
+    """The lines that say most about an end, without their time stamps: its complaints, else its last ones; where the
+    cause is known without them, as that of a kill is, only complaints."""
+    said = [line for line in lines if _ALARM.search(line) and not _ECHO.search(line)]
+    said = said or ([] if is_known else list(lines))
     shown = [_STAMP.sub("", line).strip() for line in said]
     return list(dict.fromkeys(filter(None, shown)))[-count:]
 

@@ -90,7 +90,7 @@ class Life:
         lines = self.output.tail()
         death = cause_of(end, lines, is_wsl=running_in_wsl())
         cause = f": {death.cause}" if death else ""
-        said = "\n".join([f"llama.cpp ended with {end} {when}{cause}.", *telling(lines)])
+        said = "\n".join([f"llama.cpp ended with {end} {when}{cause}.", *telling(lines, is_known=death is not None)])
         retry = end.by_signal if death is None or death.retry is None else death.retry
         return End(said, death.hint if death else None, retry, death.kind if death else None)
 
