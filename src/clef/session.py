@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from clef.decisions.answers import Answer
 from clef.decisions.examples import Request, Shape
+from clef.decisions.images import read_images
 from clef.decisions.questions import Choice, Json, Noul, Question, Score, problems_in, read_question, state_problems
 from clef.engines.engine import EngineFacts
 from clef.engines.opening import ChosenEngine
@@ -242,14 +243,15 @@ class Engine:
         return self._portal.call(lambda: self._async.evaluate(table, **told))
 
 
-def decide(state: Json, questions: Any, **options: Any) -> Any:
+def decide(state: Json, questions: Any, *, images: Sequence[str] = (), **options: Any) -> Any:
     """Answer one question or several about a state. Opens an engine for the call; see Engine for many calls.
+    `images` are those of the state, as data URLs; the setting of this name is an option of Engine.
 
     >>> decide("It crashes when I log in", Choice("Which team?", ["billing", "bugs"]), engine="builtin").names
     ('billing', 'bugs')
     """
     with Engine(**options) as engine:
-        return engine.decide(state, questions)
+        return engine.decide(state, questions, images=images)
 
 
 def evaluate(
@@ -279,7 +281,7 @@ def _request(state: Json, questions: tuple[Question, ...], images: Sequence[str]
     problems = state_problems(state) + [problem for question in questions for problem in problems_in(question)]
     if problems:
         raise InputError.of(problems, "the request")
-    return Request(state, questions, tuple(images))
+    return Request(state, questions, read_images(list(images)))
 
 
 def _listed(questions: Askable | Sequence[Askable]) -> Sequence[Askable]:

@@ -16,7 +16,7 @@ from clef.decisions.wire import encode
 from clef.engines.upstream import UpstreamEngine
 from clef.web.snippets import Language, snippet
 from tests.fakes.system_one import SystemOne
-from tests.http.conftest import served
+from tests.http.conftest import Client, served
 
 ROOT = Path(__file__).parents[2]
 NO_SKIPS = bool(os.environ.get("CLEF_TEST_NO_SKIPS"))
@@ -75,3 +75,33 @@ def test_code_that_was_copied_runs_and_asks_just_the_same(
         sent = {name: server.bodies[-1].get(name) for name in ("state", "questions", "images")}
         assert sent == {"images": None} | encode(request)
     assert "0.6" in done.stdout
+
+
+@pytest.mark.parametrize("language", [name for name in get_args(Language) if name != "cli"])
+def test_code_for_a_clef_with_keys_takes_its_key_from_the_environment(
+    server: SystemOne, language: Language, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lacking = missing(language)
+    if lacking:
+        pytest.fail(lacking) if NO_SKIPS else pytest.skip(lacking)
+    key = "a-key-of-many-characters"
+    monkeypatch.chdir(tmp_path)
+    if language == "jssdk":
+        (tmp_path / "node_modules").symlink_to(ROOT / "node_modules")
+    with served(UpstreamEngine(server.address), api_key=key) as address:
+        code = snippet(TEXT, language, address, keyed=True)
+        assert key not in code
+        monkeypatch.setenv("CLEF_API_KEY", key)
+        command = [*RUNNERS[language], code]
+        done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert "0.6" in done.stdout
+
+
+def test_the_page_gives_such_code_where_keys_are_asked_for(client_of: Client, tmp_path: Path) -> None:
+    key = "a-key-of-many-characters"
+    form = '{"state": "x", "as": "text", "questions": [{"type": "noul", "question": "Is it?"}]}'
+    bearer = {"Authorization": f"Bearer {key}"}
+    code = client_of(api_key=key).post("/ask/code?language=curl", content=form, headers=bearer)
+    assert "$CLEF_API_KEY" in code.text
+    assert "$CLEF_API_KEY" not in client_of(data_dir=tmp_path).post("/ask/code?language=curl", content=form).text

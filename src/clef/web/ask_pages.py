@@ -88,7 +88,8 @@ def ask_pages() -> APIRouter:
             asked = read_draft(await _text(request))
         except ClefError as error:
             return problems(request, error)
-        return PlainTextResponse(snippet(asked, language, str(request.base_url).rstrip("/")))
+        address, keyed = str(request.base_url).rstrip("/"), bool(request.app.state.reach.keys)
+        return PlainTextResponse(snippet(asked, language, address, keyed=keyed))
 
     return router
 
