@@ -10,6 +10,7 @@
     ├── StoreError          the database cannot be read or written
     └── EngineError         whoever should answer did not
         ├── Unavailable     not there, or not ready yet: worth another try
+        │   └── Overloaded  there, with too much to do
         ├── TimedOut        there, but no answer in time
         ├── Refused         it answered no: wrong key, not a decision model, cannot do this
         │   └── Rejected    it answered that this input cannot be decided: too many options for its model
@@ -192,6 +193,13 @@ class Unavailable(EngineError):
     def to_dict(self) -> dict[str, object]:
         """As `ClefError.to_dict`, with the engine's phase."""
         return super().to_dict() | {"phase": self.phase}
+
+
+class Overloaded(Unavailable):
+    """More is asked than can be answered now; the status is the protocol's for it."""
+
+    code = "overloaded"
+    status = 529
 
 
 class TimedOut(EngineError):

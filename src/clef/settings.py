@@ -83,6 +83,15 @@ class Settings(BaseSettings):
     access key is asked for then."""
     cors_origins: Annotated[tuple[str, ...], NoDecode] = ()
     """Origins, such as https://app.example.com, whose pages may call the API from a browser; none by default."""
+    policy: str | None = None
+    """Policy that rules on every answer of /v1: the path of a .json file, or the name of a saved one. The reply says
+    act or review for each question."""
+    concurrency: Annotated[int, Field(ge=1, le=1024)] = 8
+    """Live requests that are in the engine at the same time; further ones wait."""
+    max_waiting: Annotated[int, Field(ge=0)] = 64
+    """Live requests that may wait for the engine; beyond them the answer is 529, at once, with Retry-After."""
+    max_wait: Annotated[float, Field(gt=0)] = 30
+    """Seconds a live request may wait for its place in the engine before the answer is 529."""
     eval_concurrency: Annotated[int, Field(ge=1, le=256)] = 4
     """Requests of an evaluation that are under way at the same time."""
     max_body: Annotated[int, Field(ge=1024)] = 200_000_000

@@ -1,21 +1,27 @@
 """`clef` as a person starts and stops it."""
 
+import asyncio
 import os
 import re
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from typing import Any
 
 import pytest
+from aiohttp import web
 
 from clef.cli.serve import greet
 from clef.settings import SECRETS, Settings
 from tests.fakes.machine import WSL_VERSION
+from tests.fakes.system_one import SystemOne, even, system_one
 
 COMMAND = [sys.executable, "-m", "clef"]
 
@@ -65,6 +71,41 @@ def test_ctrl_c_and_term_end_it_without_a_traceback(number: signal.Signals) -> N
         _, errors = process.communicate(timeout=10)
         assert process.returncode == 128 + number
         assert errors == ""
+
+
+def test_a_decision_that_is_under_way_is_answered_before_it_ends() -> None:
+    asked, going = threading.Event(), threading.Event()
+
+    async def slow(server: SystemOne, body: dict[str, Any]) -> web.StreamResponse:
+        if "hold on" in str(body):
+            asked.set()
+            await asyncio.to_thread(going.wait, 5)
+        return web.json_response(even(body))
+
+    body = b'{"model": "clef", "state": "hold on", "questions": {"a": {"type": "noul", "instructions": "?"}}}'
+    with system_one() as server, ThreadPoolExecutor() as pool:
+        server.handler = slow
+        arguments = ("serve", "--port", "0", "--engine", "upstream", "--upstream", server.address)
+        with started(*arguments) as (process, address):
+            request = urllib.request.Request(f"{address}/v1/systemone", body, {"Content-Type": "application/json"})
+            answer = pool.submit(urllib.request.urlopen, request, timeout=20)
+            assert asked.wait(10)
+            process.send_signal(signal.SIGTERM)
+            late = urllib.request.Request(f"{address}/v1/systemone", body, {"Content-Type": "application/json"})
+            said = (0, b"")
+            while said == (0, b""):  # until the signal is taken, new ones are taken too
+                try:
+                    urllib.request.urlopen(late, timeout=0.2).close()
+                except TimeoutError:
+                    continue
+                except urllib.error.HTTPError as refused:
+                    said = (refused.code, refused.read())
+            assert said[0] == 503
+            assert b"ending" in said[1]
+            going.set()
+            with answer.result() as response:
+                assert response.status == 200
+            assert process.wait(10) == 128 + signal.SIGTERM
 
 
 def test_a_port_that_is_taken_is_named_with_who_has_it_and_the_way_out() -> None:

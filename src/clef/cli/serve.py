@@ -16,8 +16,10 @@ from pydantic_core import PydanticUndefined
 from clef.errors import EngineError, SettingsError
 from clef.settings import SECRETS, Settings, load_settings
 
+DRAIN_S = 30
+"""Seconds that decisions under way get when clef is stopped; a second Ctrl+C ends it at once."""
 GRACE_S = 3
-"""Seconds that open requests get when clef is stopped; a second Ctrl+C ends it at once."""
+"""Seconds that all else which is open gets after that."""
 
 KEPT_S = 75
 """Seconds that an idle connection is kept: longer than clients keep theirs, so that none sends into a closing one."""
@@ -69,6 +71,7 @@ def run(settings: Settings, listener: socket.socket) -> None:
     config.timeout_keep_alive = KEPT_S
     config.timeout_graceful_shutdown = GRACE_S
     server = Server(config, lambda: announced(settings.data_dir, running), app.state.engine.hurry)
+    server.drain = lambda: app.state.line.drain(DRAIN_S)
     app.state.end = lambda: setattr(server, "should_exit", True)
     server.run(sockets=[listener])
     if app.state.lost is not None:

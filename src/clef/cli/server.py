@@ -8,8 +8,9 @@ of an engine is ended first, and by its tie to this process if that fails.
 import contextlib
 import os
 import signal
+import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager
 from types import FrameType
 
@@ -30,11 +31,19 @@ class Server(uvicorn.Server):
         self._hurry = hurry
         self.ended_by: int | None = None
         """The signal that asked for the end; None where nobody did."""
+        self.drain: Callable[[], Awaitable[None]] | None = None
+        """Waits for the decisions under way, before anything is closed."""
 
     async def main_loop(self) -> None:
         """Serve."""
         with self._serving():
             await super().main_loop()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Answer what is under way, then close."""
+        if self.drain is not None:
+            await self.drain()
+        await super().shutdown(sockets)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -22,6 +22,8 @@ class Request:
     questions: tuple[Question, ...]
     images: tuple[str, ...] = ()
     """Data URLs, in order."""
+    videos: tuple[str, ...] = ()
+    """Data URLs, in order; few engines take them."""
 
     @property
     def shape(self) -> Shape:

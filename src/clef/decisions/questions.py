@@ -192,10 +192,10 @@ def state_problems(state: Json, where: str = "state") -> list[Problem]:
     return []
 
 
-def too_deep(value: Json) -> bool:
-    """Whether a JSON value is nested deeper than MAX_DEPTH; walks without recursion."""
+def too_deep(value: Json, levels: int = MAX_DEPTH) -> bool:
+    """Whether a JSON value is nested deeper than so many levels; walks without recursion."""
     layer: list[Json] = [value]
-    for _ in range(MAX_DEPTH + 1):
+    for _ in range(levels + 1):
         deeper: list[Json] = []
         for item in layer:
             if isinstance(item, Mapping):

@@ -11,6 +11,7 @@ from typing import Any
 
 from clef.decisions.answers import Answer
 from clef.decisions.examples import Reply, Request
+from clef.decisions.pictures import Pictures
 from clef.decisions.questions import (
     MAX_DEPTH,
     MAX_LEVELS,
@@ -31,6 +32,7 @@ UNASKED = {
     "score": "Place the state on the scale, lowest level first.",
 }
 """Instructions of a question that has none; its criteria say what is asked. The id would carry meaning."""
+NO_PARTS: Mapping[str, bytes] = {}
 TEXT_MESSAGE = "Input should be a string, an object or an array"
 
 Loc = tuple[str | int, ...]
@@ -78,8 +80,11 @@ class _Details:
             self.add(loc, f"Nested deeper than {MAX_DEPTH} levels", "too_deep")
 
 
-def read_served(body: Any) -> Served:
-    """The request in a /v1/systemone body. Raises WireError with every problem."""
+def read_served(body: Any, parts: Mapping[str, bytes] = NO_PARTS) -> Served:
+    """The request in a /v1/systemone body; `parts` are the bytes of its assets that came beside it, by name.
+
+    Raises WireError with every problem.
+    """
     details = _Details()
     if not isinstance(body, Mapping):
         details.add((), "Input should be an object", "model_attributes_type")
@@ -87,25 +92,27 @@ def read_served(body: Any) -> Served:
     model = body.get("model")
     if not isinstance(model, str) or not model:
         details.add(("model",), "Field required" if model is None else "Input should be a string", "missing")
+    pictures = Pictures(parts, details.add)
+    content = pictures.take(body)
     if "state" not in body:
         details.add(("state",), "Field required", "missing")
     else:
         details.check_text(body["state"], ("state",))
-    questions = body.get("questions")
+    questions = content["questions"]
     if not isinstance(questions, Mapping):
         message = "Field required" if questions is None else "Input should be an object"
         details.add(("questions",), message, "missing" if questions is None else "dict_type")
         raise WireError(details.found)
     if not questions:
         details.add(("questions",), "At least one question is required", "too_short")
+    if "" in questions:
+        details.add(("questions",), "A question needs an id", "string_too_short")
     read = [_read_question(raw, ("questions", name), details) for name, raw in questions.items()]
-    images = _read_images(body.get("images"), details)
-    if body.get("videos"):
-        details.add(("videos",), "Videos are not supported", "not_supported")
     if details.found:
         raise WireError(details.found)
     asked = tuple(question for question in read if question is not None)
-    return Served(Request(body["state"], asked, images), tuple(questions), str(model))
+    request = Request(content["state"], asked, tuple(pictures.images), tuple(pictures.videos))
+    return Served(request, tuple(questions), str(model))
 
 
 def _read_question(raw: Any, loc: Loc, details: _Details) -> Question | None:
@@ -180,18 +187,6 @@ def _check_score(criteria: Any, at: Loc, details: _Details) -> None:
         details.check_text(level, (*at, position))
         if level in ("", [], {}) or (isinstance(level, str) and not level.strip()):
             details.add((*at, position), "A level needs a text", "empty_level")
-
-
-def _read_images(images: Any, details: _Details) -> tuple[str, ...]:
-    if images is None:
-        return ()
-    if not isinstance(images, list) or not all(isinstance(image, str) for image in images):
-        details.add(("images",), "Input should be an array of data URLs", "list_type")
-        return ()
-    for position, image in enumerate(images):
-        if not image.startswith("data:image/"):
-            details.add(("images", position), "Only data URLs of images are read", "url_type")
-    return tuple(images)
 
 
 def served_body(served: Served, reply: Reply, model: str) -> dict[str, Any]:

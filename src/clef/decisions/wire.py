@@ -28,6 +28,8 @@ def encode(request: Request) -> dict[str, Any]:
     body: dict[str, Any] = {"state": normalised(request.state), "questions": questions}
     if request.images:
         body["images"] = list(request.images)
+    if request.videos:
+        body["videos"] = list(request.videos)
     return body
 
 

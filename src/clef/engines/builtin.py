@@ -57,8 +57,8 @@ class BuiltinEngine:
         """Nothing to give back."""
 
     def _decide(self, request: Request) -> Reply:
-        if request.images:
-            raise Rejected("the built-in model reads no images", hint="run a model that does, with CLEF_IMAGES=1")
+        if request.images or request.videos:
+            raise Rejected("the built-in model reads text only", hint="run Clef-Flash with CLEF_IMAGES=1 for images")
         body = encode(request)
         counts = self._counts(body)
         if max(counts) > MAX_TOKENS:

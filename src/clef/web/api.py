@@ -4,17 +4,15 @@ import asyncio
 from collections.abc import AsyncGenerator
 from typing import Any
 
-import orjson
 from anyio import CancelScope
 from fastapi import APIRouter, Request
 from fastapi.responses import StreamingResponse
 
 from clef import __version__
-from clef.errors import InputError, Problem
 from clef.runs.queue import RunQueue
 from clef.runs.store import NewRun, Store, StoredRun
 from clef.tables import Table
-from clef.web.bodies import read_body
+from clef.web.bodies import read_json_body
 from clef.web.errors import Json
 from clef.web.leaving import while_connected
 from clef.web.lines import STREAM_HEADERS, line, row_line
@@ -67,8 +65,8 @@ async def health(request: Request) -> Health:
 )
 async def post_predict(request: Request) -> Json:
     """Decide the questions about a state, all in one request to the engine."""
-    asked = read_request(read_json(await read_body(request, request.app.state.settings.max_body)))
-    return Json(await while_connected(request, predict(asked, request.app.state.engine)))
+    asked = read_request(await read_json_body(request, request.app.state.settings.max_body))
+    return Json(await while_connected(request, predict(asked, request.app.state.line)))
 
 
 @router.post("/tables/preview", responses=ERRORS, openapi_extra=TABLE_BODY)
@@ -135,12 +133,3 @@ def _start(run: StoredRun, table: Table) -> dict[str, Any]:
         "table": dict(run.facts),
         "warnings": [warning.to_dict() for warning in table.warnings],
     }
-
-
-def read_json(body: bytes) -> Any:
-    """The JSON of a body. Raises InputError saying where it stops being JSON."""
-    try:
-        return orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        problem = Problem(f"the body is not JSON: {error}", "not_json", line=error.lineno)
-        raise InputError.of([problem]) from error

@@ -4,11 +4,12 @@ import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from starlette.types import ASGIApp, Scope
 
 from clef import __version__
 from clef.engines.engine import OwnedEngine
+from clef.engines.line import Line
 from clef.engines.opening import ChosenEngine
 from clef.errors import ClefError
 from clef.runs.database import Database
@@ -29,8 +30,11 @@ from clef.web import (
     schema_files,
 )
 from clef.web.assets import Assets
+from clef.web.express import Express
+from clef.web.gatekeeping import gate_of_file
 from clef.web.keys import Unauthorized
 from clef.web.measured import Measured
+from clef.web.metrics import Requests, metrics_router
 from clef.web.pages import pages
 from clef.web.reach import reach_of
 from clef.web.security import FOR_PROGRAMS, OPEN, Guard
@@ -53,7 +57,7 @@ def create_app(
     both when it ends. `local_token` is the access key of this machine's own programs, accepted where
     keys are asked for; see `clef.running`.
 
-    Raises SettingsError where an access key is needed and cannot be kept.
+    Raises SettingsError where an access key is needed and cannot be kept, and for a policy file that is none.
     """
     answering = engine if isinstance(engine, ChosenEngine) else ChosenEngine(settings, engine)
     reach = reach_of(settings, local_token)
@@ -63,7 +67,7 @@ def create_app(
         answering.start()
         app.state.store = kept = store or open_store(settings)
         app.state.measured = Measured(kept)
-        app.state.queue = RunQueue(kept, answering, settings.eval_concurrency)
+        app.state.queue = RunQueue(kept, app.state.line.background, settings.eval_concurrency)
         await app.state.queue.start()
         watch = asyncio.create_task(_end_with_engine(app, answering)) if settings.exit_with_engine else None
         yield
@@ -83,31 +87,44 @@ def create_app(
     )
     app.state.settings = settings
     app.state.engine = answering
+    app.state.line = Line(answering, settings.concurrency, settings.max_waiting, settings.max_wait)
     app.state.reach = reach
+    app.state.gate = gate_of_file(settings.policy)
+    app.state.requests = Requests()
     app.state.lost = None
     app.state.end = None
     errors.install(app)
-    app.include_router(dropin.router)  # first: each router before it costs every decision a look at its routes
-    app.include_router(api.router)
-    app.include_router(run_files.router)
-    app.include_router(runs_api.router)
-    app.include_router(asks_api.router)
-    app.include_router(corrections_api.router)
-    app.include_router(measures_api.router)
-    app.include_router(policies_api.router)
-    app.include_router(engine_api.router)
-    app.include_router(schema_files.router)
-    app.include_router(pages())
-    app.include_router(sign_in_pages())
+    for router in _routers():
+        app.include_router(router)
     app.mount("/static", Assets(), name="static")
-    app.add_middleware(Guard, render=_refusal, reach=reach, max_body=settings.max_body)
+    app.add_middleware(Express, handlers=dropin.EXPRESS)
+    app.add_middleware(Guard, render=_refusal, reach=reach, max_body=settings.max_body, requests=app.state.requests)
     return app
+
+
+def _routers() -> list[APIRouter]:
+    """Every route, in the order of the API's description."""
+    return [
+        dropin.documented(),
+        api.router,
+        run_files.router,
+        runs_api.router,
+        asks_api.router,
+        corrections_api.router,
+        measures_api.router,
+        policies_api.router,
+        engine_api.router,
+        schema_files.router,
+        metrics_router(),
+        pages(),
+        sign_in_pages(),
+    ]
 
 
 def _refusal(scope: Scope, error: ClefError) -> ASGIApp:
     """An error of the guard, as whoever asked expects it."""
     if scope["path"].startswith("/v1/"):
-        return dropin.refusal(error)
+        return dropin.refusal(scope["path"], error)
     is_page = isinstance(error, Unauthorized) and not scope["path"].startswith((*FOR_PROGRAMS, *OPEN))
     return refused_page(scope, error) if is_page else errors.respond(error)
 

@@ -44,7 +44,7 @@ def ask_pages() -> APIRouter:
         try:
             text = await _text(request)
             asked = read_draft(text)
-            reply = await while_connected(request, ask_in(asked, request.app.state.engine, how_asked(text)))
+            reply = await while_connected(request, ask_in(asked, request.app.state.line, how_asked(text)))
         except ClefError as error:
             return problems(request, error)
         if reply is None:

@@ -12,8 +12,7 @@ from starlette.responses import Response
 from clef.errors import InputError, Problem
 from clef.reports.export import write_csv
 from clef.runs.store import Store
-from clef.web.api import read_json
-from clef.web.bodies import read_body
+from clef.web.bodies import read_json_body
 from clef.web.errors import Json
 from clef.web.schemas import ErrorResponse
 
@@ -46,7 +45,7 @@ async def correct(request: Request, run_id: str, position: Place) -> Json:
     """Give a row its label: `{"label": "billing", "note": "…"}`. The numbers of the run go by it from now on."""
     store: Store = request.app.state.store
     await store.get(run_id)
-    body = read_json(await read_body(request, request.app.state.settings.max_body))
+    body = await read_json_body(request, request.app.state.settings.max_body)
     label = body.get("label") if isinstance(body, dict) else None
     note = body.get("note", "") if isinstance(body, dict) else ""
     if not isinstance(label, str) or not isinstance(note, str):

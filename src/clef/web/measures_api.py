@@ -16,8 +16,7 @@ from clef.decisions.examples import Outcome
 from clef.errors import InputError, Problem
 from clef.runs.store import Store, StoredRun
 from clef.statistics.methods import Method, Recalibrate
-from clef.web.api import read_json
-from clef.web.bodies import read_body
+from clef.web.bodies import read_json_body
 from clef.web.errors import Json
 from clef.web.measured import Measured, View, ViewQuery, policy_of
 from clef.web.schemas import NOT_FOUND
@@ -131,7 +130,7 @@ async def apply_gate(request: Request) -> Json:
     from clef.reports.answers import predicted
     from clef.statistics.policy import ruling
 
-    body = read_json(await read_body(request, request.app.state.settings.max_body))
+    body = await read_json_body(request, request.app.state.settings.max_body)
     if not isinstance(body, dict) or not isinstance(body.get("results"), list):
         raise InputError.of([Problem('expected {"policy": …, "results": […]}', "not_an_object")])
     policy = await _policy(request, body.get("policy"))

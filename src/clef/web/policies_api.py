@@ -10,8 +10,7 @@ from starlette.responses import Response
 
 from clef.errors import InputError, Problem
 from clef.runs.store import Store
-from clef.web.api import read_json
-from clef.web.bodies import read_body
+from clef.web.bodies import read_json_body
 from clef.web.errors import Json
 from clef.web.measured import policy_of
 from clef.web.schemas import NOT_FOUND, ErrorResponse
@@ -41,7 +40,7 @@ async def create(
     "pooled"}`. From a file: `{"name", "policy"}`, or the file itself with `?name=`; the file of a recalibration becomes
     a policy without gates, whose map later runs can be viewed by. `"replace": true` overwrites one of this name.
     """
-    body = read_json(await read_body(request, request.app.state.settings.max_body))
+    body = await read_json_body(request, request.app.state.settings.max_body)
     if not isinstance(body, dict):
         raise InputError.of([Problem("expected an object", "not_an_object", hint=HINT)])
     if "version" in body:

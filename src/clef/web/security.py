@@ -8,6 +8,7 @@
 A page on the internet can make the person's own browser talk to 127.0.0.1, so the first two hold without keys too.
 """
 
+import time
 from collections.abc import Callable
 from urllib.parse import parse_qs, urlsplit
 
@@ -17,6 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from clef.errors import ClefError, TooLarge
 from clef.web.keys import Unauthorized
+from clef.web.metrics import Requests
 from clef.web.reach import Reach
 
 CONTENT_SECURITY_POLICY = (
@@ -60,12 +62,13 @@ class Forbidden(ClefError):
 class Guard:
     """ASGI middleware: refuses foreign hosts and origins, missing keys and large bodies, and marks every answer."""
 
-    def __init__(self, app: ASGIApp, render: Render, reach: Reach, max_body: int) -> None:
-        """`render` makes the response of an error for a request; `max_body` is in bytes."""
+    def __init__(self, app: ASGIApp, render: Render, reach: Reach, max_body: int, requests: Requests) -> None:
+        """`render` makes the response of an error for a request; `max_body` is in bytes; `requests` counts them."""
         self._app = app
         self._render = render
         self._reach = reach
         self._max_body = max_body
+        self._requests = requests
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on what is allowed."""
@@ -76,10 +79,12 @@ class Guard:
         headers = Headers(scope=scope)
         origin = headers.get("origin")
         shared = origin if origin in self._reach.origins and scope["path"].startswith(FOR_PROGRAMS) else None
-        received = 0
+        received, started, status = 0, time.perf_counter(), 0
 
         async def send_marked(message: Message) -> None:
+            nonlocal status
             if message["type"] == "http.response.start":
+                status = message["status"]
                 _mark(message, shared)
             await send(message)
 
@@ -98,7 +103,10 @@ class Guard:
                 app = _preflight
         except ClefError as error:
             app = self._render(scope, error)
-        await app(scope, receive_bounded, send_marked)
+        try:
+            await app(scope, receive_bounded, send_marked)
+        finally:
+            self._requests.add(scope, status, time.perf_counter() - started)
 
     def _let_in(self, scope: Scope, headers: Headers, shared: str | None) -> None:
         """Raise the error that a request is refused with; a session that lets it in is noted in the scope."""

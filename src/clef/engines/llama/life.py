@@ -64,7 +64,9 @@ class Life:
             await asyncio.sleep(poll_s)
 
     def require_eyes(self, request: Request) -> None:
-        """Raise Rejected for images where no projector is loaded."""
+        """Raise Rejected for images where no projector is loaded, and for videos, which llama.cpp does not take."""
+        if request.videos:
+            raise Rejected("llama.cpp reads no videos", hint="CLEF_UPSTREAM takes a server that does, such as vLLM")
         if request.images and "--no-mmproj" in self.command.arguments and not self.start.facts.has_projector:
             raise Rejected("images are off", hint="start with CLEF_IMAGES=1; it loads the model's projector as well")
 
