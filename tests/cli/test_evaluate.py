@@ -2,6 +2,12 @@
 
 import csv
 import json
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -144,6 +150,15 @@ def test_a_bad_table_exits_with_2_and_its_problems(beside: str, table: Path, eva
     assert evaluate(str(table), "--skip-bad-rows").code == 0
 
 
+def test_columns_that_were_named_once_are_remembered(beside: str, tmp_path: Path, evaluate: Cli) -> None:
+    table = tmp_path / "own.csv"
+    table.write_text("what,asked,truth,among\nrefund me,Which team?,billing,billing|technical\n")
+    assert evaluate(str(table)).code == 2
+    named = [f"{role}:{header}" for role, header in {"state": "what", "question": "asked", "options": "among"}.items()]
+    assert evaluate(str(table), *(part for name in named for part in ("--column", name))).code == 0
+    assert evaluate(str(table)).code == 0
+
+
 def test_a_table_that_is_not_there_is_told(beside: str, evaluate: Cli) -> None:
     done = evaluate("nothing.csv")
     assert (done.code, done.out) == (2, "")
@@ -162,3 +177,31 @@ def test_an_engine_that_is_not_there_exits_with_3(table: Path, cli: Cli) -> None
     done = cli("eval", str(table), "--engine", "upstream", "--upstream", "http://127.0.0.1:1")
     assert done.code == 3
     assert "127.0.0.1:1" in done.err
+
+
+def test_ctrl_c_stops_the_run_and_says_how_to_go_on(tmp_path: Path, cli: Cli, data_dir: Path) -> None:
+    table = tmp_path / "long.csv"
+    rows = (f"message {n},Which team?,billing,billing|technical\n" for n in range(4000))
+    table.write_text("context,question,answer,options\n" + "".join(rows))
+    command = [sys.executable, "-m", "clef", "eval", str(table), "--engine", "builtin"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        end = time.monotonic() + 40
+        while time.monotonic() < end and not done_rows(data_dir):
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=40)
+    assert (process.returncode, out) == (130, "")
+    run = json.loads(cli("runs", "list", "--json").out)[0]
+    assert (run["state"], 0 < run["done"] < 4000) == ("stopped", True)
+    assert f"clef runs resume {run['id']} goes on" in err
+    assert "Traceback" not in err
+    assert "4000 of 4000 rows, finished" in cli("runs", "resume", run["id"], "--engine", "builtin").out
+
+
+def done_rows(data_dir: Path) -> int:
+    """Rows of the runs there are, read beside the process that writes them."""
+    try:
+        with closing(sqlite3.connect(f"file:{data_dir / 'clef.db'}?mode=ro", uri=True)) as connection:
+            return int(connection.execute("select coalesce(sum(done), 0) from runs").fetchone()[0])
+    except sqlite3.OperationalError:
+        return 0

@@ -65,8 +65,9 @@ class Here:
     async def submit(self, table: TableSource) -> Made:
         """Put a run of a table in line."""
         from clef.errors import InputError
+        from clef.runs.remembered import read_as_before
         from clef.runs.store import NewRun
-        from clef.tables import ReadOptions, read, read_question_set
+        from clef.tables import ReadOptions, read_question_set
 
         questions = read_question_set(table.questions) if table.questions else None
         options = ReadOptions(
@@ -77,10 +78,12 @@ class Here:
             questions=questions,
             max_rows=self._settings.max_rows,
         )
-        found = read(table.path, options)
+        found = await read_as_before(self._store(), table.path, options)
         examples = found.examples if table.skip_bad_rows else found.require()
         if not examples:
             raise InputError("the table has no row to ask", found.problems)
+        if table.mapping:
+            await self._store().remember(found.facts.columns, table.mapping)
         new = NewRun(table.path.name, await self.facts(), table.shape, table.note, facts=found.facts.to_dict())
         run = await self._store().create(new, examples)
         await (await self._queue()).enqueue(run.id, patient=False)

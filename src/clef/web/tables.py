@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from random import Random
 from typing import Annotated, Any, Literal
 
@@ -12,8 +12,9 @@ from starlette.datastructures import UploadFile
 from clef.decisions.examples import Example
 from clef.decisions.questions import Question
 from clef.errors import InputError, Problem
+from clef.runs.remembered import read_as_before
 from clef.settings import Settings
-from clef.tables import ReadOptions, Table, read, read_question_set
+from clef.tables import ReadOptions, Table, read_question_set
 
 TABLE_BODY: dict[str, Any] = {
     "requestBody": {
@@ -108,17 +109,7 @@ async def read_upload(request: Request, upload: Upload, reading: TableQuery) -> 
     before are, and the table says so.
     """
     options = reading.options(upload, request.app.state.settings)
-    table = await asyncio.to_thread(read, upload.content, options)
-    if options.mapping or not table.facts.columns:
-        return table
-    mapping = await request.app.state.store.remembered(table.facts.columns)
-    if not mapping:
-        return table
-    table = await asyncio.to_thread(read, upload.content, replace(options, mapping=mapping))
-    named = ", ".join(f'{role} = "{header}"' for role, header in mapping.items())
-    hint = "name the columns again to change it"
-    told = Problem(f"read as you said for this header before: {named}", "remembered", hint=hint)
-    return replace(table, warnings=(told, *table.warnings))
+    return await read_as_before(request.app.state.store, upload.content, options)
 
 
 async def read_table(
