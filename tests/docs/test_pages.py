@@ -51,3 +51,12 @@ def test_the_version_is_one() -> None:
 def test_modules_stay_within_four_hundred_lines() -> None:
     long = [path.name for path in (ROOT / "src").rglob("*.py") if len(path.read_text().splitlines()) > 400]
     assert long == []
+
+
+def test_every_line_of_the_threat_model_names_a_test_that_is_there() -> None:
+    lines = [line for line in (ROOT / "SECURITY.md").read_text().splitlines() if line.startswith("| ")][1:]
+    named = [re.search(r"`(tests/[\w/]+\.py)::(\w+)`", line) for line in lines]
+    assert len(lines) > 20
+    assert None not in named
+    missing = [found[0] for found in named if found and f"def {found[2]}(" not in (ROOT / found[1]).read_text()]
+    assert missing == []
