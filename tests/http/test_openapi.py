@@ -1,5 +1,7 @@
 """Requests made from our own OpenAPI description, right and wrong ones: none brings /v1 down or out of its shapes."""
 
+from typing import Any
+
 import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, settings
@@ -32,7 +34,7 @@ schema.app = app
     phases=[Phase.explicit, Phase.generate],
     suppress_health_check=list(HealthCheck),
 )
-def test_no_request_makes_a_reply_that_is_not_described(case: Case) -> None:
+def test_no_request_makes_a_reply_that_is_not_described(case: Case[Any]) -> None:
     response = case.call(headers=HOST)
     assert response.status_code < 500, response.text
     case.validate_response(response, checks=CHECKS)
