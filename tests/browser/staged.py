@@ -37,7 +37,7 @@ class StagedEngine:
         self.images = request.images
         await asyncio.sleep(self.pause_s)
         if self.phase != "ready":
-            raise Unavailable("the model is still loading", hint="try again in a minute", phase="failed")
+            raise Unavailable("the model is still loading", hint="try again in a minute", phase=self.phase)
         if "refuse" in as_text(request.state):
             raise Refused("this text was refused")
         tie = "tie" in as_text(request.state)

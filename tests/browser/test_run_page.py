@@ -8,7 +8,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import NewPage
-from tests.browser.runs import graded, make_run, send
+from tests.browser.runs import graded, make_run, send, start_run
+from tests.browser.staged import StagedEngine
+from tests.browser.test_everywhere import barriers
 
 pytestmark = pytest.mark.browser
 
@@ -24,7 +26,7 @@ def status(page: Page) -> str:
 
 
 def test_a_gate_is_moved_without_a_request_and_its_rows_are_shown(
-    staged_address: str, run_id: str, open_page: NewPage, tmp_path: Path
+    staged_address: str, run_id: str, open_page: NewPage
 ) -> None:
     page = open_page(f"{staged_address}/runs/{run_id}")
     slider = page.get_by_role("slider", name="Gate of Which team?")
@@ -61,13 +63,26 @@ def test_a_gate_is_moved_without_a_request_and_its_rows_are_shown(
     expect(page.locator(".chips [role=status]")).to_have_text(re.compile(f"of {let_through}$"))
     expect(page.locator(".chip[aria-current]")).to_contain_text("wrong")
 
+
+def test_a_gate_that_was_set_by_hand_becomes_a_policy(
+    staged_address: str, run_id: str, open_page: NewPage, tmp_path: Path
+) -> None:
+    page = open_page(f"{staged_address}/runs/{run_id}")
+    page.get_by_role("slider").press("ArrowRight")
     with page.expect_download() as waiting:
-        page.get_by_role("button", name="Download the policy").click()
+        page.get_by_role("button", name="Download it").click()
     waiting.value.save_as(tmp_path / "policy.json")
     policy = json.loads((tmp_path / "policy.json").read_text("utf-8"))
     threshold = policy["questions"]["Which team?"]["thresholds"]["all"]
     assert f"{threshold:.2f}" in page.locator("[data-part=at]").inner_text()
     assert policy["questions"]["Which team?"]["measured"]["set_by_hand"] == ["all"]
+    page.get_by_role("textbox", name="Policy").fill("by hand")
+    page.get_by_role("button", name="Save as policy").click()
+    expect(page.locator("run-gates [data-part=said]")).to_contain_text("Saved")
+    kept = send(f"{staged_address}/api/policies/by hand".replace(" ", "%20"))
+    assert kept["policy"]["questions"]["Which team?"]["thresholds"]["all"] == threshold
+    page.get_by_role("button", name="Save as policy").click()
+    expect(page.locator("run-gates [data-part=said]")).to_contain_text("already")
 
 
 def test_a_gate_is_chosen_by_accuracy_budget_or_cost_and_the_address_holds_it(
@@ -180,3 +195,46 @@ def test_slices_name_rows_that_differ_and_lead_to_them(staged_address: str, run_
     expect(page.locator(".chips [role=status]")).to_have_text(re.compile(f"of {total[1]}$"))
     page.locator(".chip.removable").click()
     expect(page.locator(".chips [role=status]")).to_have_text(re.compile("of 240$"))
+
+
+def test_an_engine_that_goes_away_in_mid_run_is_told_and_the_run_goes_on(
+    staged_address: str, stage: StagedEngine, open_page: NewPage
+) -> None:
+    stage.pause_s = 0.05
+    run = start_run(staged_address, graded(200))
+    page = open_page(f"{staged_address}/runs/{run}")
+    expect(page.locator("run-progress [data-part=pace]")).to_contain_text("rows a second")
+    stage.phase = "loading"
+    pace = page.locator("run-progress [data-part=pace]")
+    expect(pace).to_have_text("waiting for the engine: The model is being read.", timeout=8000)
+    page.reload()
+    expect(page.locator("run-progress [data-part=done]")).to_contain_text("of 200 rows")
+    stage.phase, stage.pause_s = "ready", 0.0
+    expect(page.locator("run-progress")).to_have_count(0, timeout=8000)
+    expect(page.locator(".headline-words")).to_contain_text("of 200 answered rows")
+    assert send(f"{staged_address}/api/runs/{run}")["failed"] == 0
+
+
+def test_a_run_that_is_deleted_in_another_tab_says_so_and_is_brought_back(
+    staged_address: str, stage: StagedEngine, open_page: NewPage
+) -> None:
+    stage.pause_s = 0.05
+    run = start_run(staged_address, graded(200))
+    page = open_page(f"{staged_address}/runs/{run}")
+    expect(page.get_by_role("progressbar", name="Rows done")).to_be_visible()
+    send(f"{staged_address}/api/runs/{run}", "DELETE")
+    expect(page.locator(".flag")).to_contain_text("This run is deleted")
+    page.get_by_role("button", name="Bring it back").click()
+    expect(page.get_by_role("button", name="Ask the other")).to_be_visible()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_no_barrier_on_a_run_with_gates_slices_and_an_open_row(
+    staged_address: str, run_id: str, open_page: NewPage, theme: str
+) -> None:
+    width = 360 if theme == "dark" else 1440
+    page = open_page(f"{staged_address}/runs/{run_id}?gate=cost-10-1&row=3", width=width, theme=theme, watched=False)
+    expect(page.locator("gate-slider [data-part=cost]")).not_to_be_empty()
+    expect(page.locator("#slices h2").first).to_be_visible()
+    assert barriers(page, charts=False) == ""
+    assert page.evaluate("document.documentElement.scrollWidth") <= width

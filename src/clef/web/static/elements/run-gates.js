@@ -7,8 +7,11 @@ import { showRows } from "./run-parts.js";
 class RunGates extends HTMLElement {
   connectedCallback() {
     this.addEventListener("change", (event) => event.target.closest(".gate-rule") && this.ruled());
-    this.addEventListener("submit", (event) => event.preventDefault());
-    this.addEventListener("click", (event) => event.target.closest('[data-do="policy"]') && this.save());
+    this.addEventListener("submit", (event) => {
+      event.preventDefault();
+      if (event.target.matches(".save-policy")) this.save(new FormData(event.target).get("name").trim());
+    });
+    this.addEventListener("click", (event) => event.target.closest('[data-do="policy"]') && this.download());
   }
 
   // A way that was just chosen has no number yet: the server gives the usual one.
@@ -28,7 +31,8 @@ class RunGates extends HTMLElement {
     window.htmx.ajax("GET", `${this.dataset.address}?gate=${gate}`, { target: "#gates", swap: "innerMorph" });
   }
 
-  save() {
+  // The policy as the sliders stand; what was set by hand says so.
+  get policy() {
     const policy = JSON.parse(this.dataset.policy);
     for (const slider of this.querySelectorAll("gate-slider")) {
       const { question, side } = slider.dataset;
@@ -38,7 +42,26 @@ class RunGates extends HTMLElement {
       else thresholds[side] = slider.threshold;
       measured.set_by_hand = [...(measured.set_by_hand ?? []), side];
     }
-    const href = URL.createObjectURL(new Blob([JSON.stringify(policy, null, 2)], { type: "application/json" }));
+    return policy;
+  }
+
+  async save(name) {
+    const said = this.querySelector('[data-part="said"]');
+    try {
+      const headers = { "Content-Type": "application/json" };
+      const body = JSON.stringify({ name, policy: this.policy });
+      const response = await fetch("/api/policies", { method: "POST", headers, body });
+      const { error } = await response.json();
+      said.textContent = response.ok
+        ? `Saved. Every export and the API take “${name}” by its name.`
+        : [error.message, error.hint].filter(Boolean).join(": ");
+    } catch {
+      said.textContent = "clef does not answer. Is it still running?";
+    }
+  }
+
+  download() {
+    const href = URL.createObjectURL(new Blob([JSON.stringify(this.policy, null, 2)], { type: "application/json" }));
     Object.assign(document.createElement("a"), { href, download: `${this.dataset.name}-policy.json` }).click();
     URL.revokeObjectURL(href);
   }

@@ -4,6 +4,7 @@
 const REFRESH_MS = 3000;
 const SPEAK_MS = 10_000;
 const AGAIN_MS = 1500;
+const QUIET_MS = 2500; // without a row after which the engine is asked how it is
 const WORDS = { queued: "waiting in line: another run comes first", paused: "paused" };
 const ENDS = ["finished", "stopped", "failed"];
 
@@ -11,12 +12,27 @@ class RunProgress extends HTMLElement {
   connectedCallback() {
     this.refreshed = this.spoken = performance.now();
     this.following = new AbortController();
+    this.heard = performance.now();
+    this.wondering = setInterval(() => this.wonder(), QUIET_MS);
     this.follow(this.following.signal);
   }
 
   disconnectedCallback() {
     this.following.abort();
     clearTimeout(this.later);
+    clearInterval(this.wondering);
+  }
+
+  // A run whose rows wait for an engine that is coming back is still running; whoever watches should know why it rests.
+  async wonder() {
+    if (this.dataset.state !== "running" || performance.now() - this.heard < QUIET_MS) return;
+    try {
+      const { phase, message } = await (await fetch("/api/health")).json();
+      if (phase === "ready" || performance.now() - this.heard < QUIET_MS) return;
+      this.part("pace").textContent = `waiting for the engine: ${message ?? phase}`;
+    } catch {
+      // the stream of events says when clef is gone
+    }
   }
 
   part(name) {
@@ -41,6 +57,7 @@ class RunProgress extends HTMLElement {
   take(event) {
     if (event.type !== "progress") return;
     this.dataset.state = event.state;
+    this.heard = performance.now();
     const bar = this.querySelector("progress");
     bar.max = event.rows || 1;
     bar.value = event.done;

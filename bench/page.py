@@ -1,0 +1,106 @@
+"""What a person waits for, in the Chromium of the system: Ask, a large run, a filter, and a run that streams."""
+
+import json
+import shutil
+import tempfile
+import time
+import urllib.request
+from contextlib import closing
+from pathlib import Path
+from statistics import median
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from bench.runs import table
+from bench.servers import clef
+
+ROWS = 100_000
+TIMES = 5
+ARGUMENTS = ["--no-sandbox", "--disable-gpu"]
+LONG_TASKS = """
+window.longest = 0;
+new PerformanceObserver((list) => {
+  for (const entry of list.getEntries()) window.longest = Math.max(window.longest, entry.duration);
+}).observe({ type: "longtask", buffered: true });
+"""
+PAINTED = "() => new Promise((done) => requestAnimationFrame(() => setTimeout(() => done(performance.now()))))"
+
+
+def ended(address: str, rows: int) -> str:
+    """The id of a run of so many rows that has come to its end."""
+    request = urllib.request.Request(f"{address}/api/runs?cache=false", data=table(rows), method="POST")
+    with urllib.request.urlopen(request) as response:
+        run = str(json.load(response)["id"])
+    with urllib.request.urlopen(f"{address}/api/runs/{run}/events") as events:
+        events.read()
+    return run
+
+
+def shown(browser: Browser, address: str, selector: str) -> float:
+    """Milliseconds from asking for a page in a fresh profile to its selector being there and painted."""
+    with closing(browser.new_context()) as context:
+        page = context.new_page()
+        page.goto(address, wait_until="commit")
+        page.wait_for_selector(selector)
+        return float(page.evaluate(PAINTED))
+
+
+def filtered(page: Page, name: str) -> float:
+    """Milliseconds from the press of a filter to its rows being painted."""
+    script = """async (name) => {
+      const chip = [...document.querySelectorAll(".chip")].find((one) => one.textContent.trim().startsWith(name));
+      const now = document.getElementById("rows-now");
+      const started = performance.now();
+      chip.click();
+      while (document.getElementById("rows-now") === now) await new Promise((next) => requestAnimationFrame(next));
+      await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+      return performance.now() - started;
+    }"""
+    return float(page.evaluate(script, name))
+
+
+def streaming(browser: Browser, address: str) -> float:
+    """The longest task, in milliseconds, of the page of a run while its rows come in."""
+    request = urllib.request.Request(f"{address}/api/runs?cache=false", data=table(20_000), method="POST")
+    with urllib.request.urlopen(request) as response:
+        run = json.load(response)["id"]
+    with closing(browser.new_context()) as context:
+        page = context.new_page()
+        page.add_init_script(LONG_TASKS)
+        page.goto(f"{address}/runs/{run}")
+        page.wait_for_selector("run-progress")
+        page.evaluate("window.longest = 0")
+        deadline = time.monotonic() + 60
+        while page.locator("run-progress").count() and time.monotonic() < deadline:
+            page.wait_for_timeout(200)
+            longest = float(page.evaluate("window.longest"))
+        return longest
+
+
+def measure() -> list[tuple[str, str, str]]:
+    """Rows of the table: what, measured, budget."""
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    if chromium is None:
+        return [("the page in Chromium", "there is no Chromium here", "")]
+    found = []
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        clef(engine="builtin", data_dir=str(Path(folder))) as address,
+        sync_playwright() as playwright,
+    ):
+        browser = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
+        ask = median(shown(browser, address, "ask-form button[type=submit]") for _ in range(TIMES))
+        found.append(("Ask, interactive in Chromium", f"{ask:.0f} ms", "300 ms"))
+        found.append(("  longest task while a run streams", f"{streaming(browser, address):.0f} ms", "100 ms"))
+        run = ended(address, ROWS)
+        shown(browser, f"{address}/runs/{run}", "#rows tbody tr")
+        first = median(shown(browser, f"{address}/runs/{run}", "#rows tbody tr") for _ in range(TIMES))
+        found.append((f"run of {ROWS:,} rows, first rows", f"{first:.0f} ms", "500 ms"))
+        with closing(browser.new_context()) as context:
+            page = context.new_page()
+            page.goto(f"{address}/runs/{run}")
+            page.wait_for_load_state("networkidle")
+            slow = median(filtered(page, name) for name in ("wrong", "right", "all", "wrong", "all"))
+        found.append(("  a filter, to its paint", f"{slow:.0f} ms", "250 ms"))
+        browser.close()
+    return found
