@@ -9,7 +9,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -27,6 +27,18 @@ NARROW = 900
 WHOLE_FORM = 1420
 """Height at which the whole form is seen beside its answers."""
 THEMES = ("light", "dark")
+MESSAGES = (
+    ("I was charged twice for order", "billing"),
+    ("Please refund the payment of invoice", "billing"),
+    ("My card was declined at checkout", "billing"),
+    ("I cannot log in since the update of version", "technical"),
+    ("The app crashes when I open report", "technical"),
+    ("An error message appears on screen", "technical"),
+    ("Where is my parcel with number", "shipping"),
+    ("The delivery came to the wrong address for order", "shipping"),
+    ("The box was damaged when it arrived with parcel", "shipping"),
+    ("It still does not work and I want my money back for", "billing"),
+)
 
 
 def ask(page: Page) -> None:
@@ -54,6 +66,45 @@ def run(page: Page) -> None:
     page.locator("run-progress").wait_for(state="detached")
     page.locator("run-charts[data-state=drawn]").wait_for()
     page.evaluate("scrollTo(0, 0)")
+
+
+def support(question: str) -> str:
+    """A table of support messages, large enough for gates, as CSV."""
+    lines = ["context,question,answer,options,channel"]
+    for number in range(240):
+        text, team = MESSAGES[number % len(MESSAGES)]
+        channel = ("mail", "chat", "phone")[number * 7 % 3]
+        lines.append(f"{text} {1000 + 37 * number},{question},{team},billing|technical|shipping,{channel}")
+    return "\n".join(lines) + "\n"
+
+
+def measured(page: Page, name: str, question: str) -> str:
+    """The address of the ended run of the support messages under a question, made at the first call."""
+    made = next((run for run in page.request.get("/api/runs").json()["runs"] if run["name"] == name), None)
+    if made is None:
+        made = page.request.post("/api/runs", params={"title": name}, data=support(question).encode()).json()
+        page.request.get(f"/api/runs/{made['id']}/events").body()
+    return f"/runs/{made['id']}"
+
+
+def gates(page: Page) -> None:
+    """Where a person may stop checking."""
+    page.goto(measured(page, "Support, May", "Which team should handle this?") + "?gate=accuracy-0.8")
+    page.locator("gate-slider").first.wait_for()
+    page.locator("run-charts[data-state=drawn]").wait_for()
+
+
+def review(page: Page) -> None:
+    """One row at a time."""
+    page.goto(measured(page, "Support, May", "Which team should handle this?") + "/review?show=wrong")
+    page.locator(".review-row").wait_for()
+
+
+def compare(page: Page) -> None:
+    """Two wordings of one question."""
+    first = measured(page, "Support, May", "Which team should handle this?").split("/")[-1]
+    second = measured(page, "Support, shorter question", "Which team?").split("/")[-1]
+    page.goto(f"/compare?run={first}&run={second}")
 
 
 def charts(page: Page) -> None:
@@ -87,6 +138,9 @@ PAGES: dict[str, Callable[[Page], None]] = {
     "ask": ask,
     "evaluate": evaluate,
     "run": run,
+    "gates": gates,
+    "review": review,
+    "compare": compare,
     "charts": charts,
     "rows": rows,
     "runs": runs,
@@ -95,7 +149,7 @@ PAGES: dict[str, Callable[[Page], None]] = {
 
 
 def main() -> int:
-    """Write every picture; the exit status says whether there was a Chromium."""
+    """Write every picture, or those that are named; the exit status says whether there was a Chromium."""
     chromium = shutil.which("chromium")
     if chromium is None:
         print("there is no chromium on this machine", file=sys.stderr)
@@ -105,14 +159,14 @@ def main() -> int:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
         for size in SIZES:
             for theme in THEMES:
-                picture(browser, address, size, theme)
+                picture(browser, address, size, theme, sys.argv[1:] or list(PAGES))
         browser.close()
-    print(f"{len(PAGES) * len(SIZES) * len(THEMES)} pictures in {IMAGES}")
+    print(f"{len(sys.argv[1:] or PAGES) * len(SIZES) * len(THEMES)} pictures in {IMAGES}")
     return 0
 
 
-def picture(browser: Browser, address: str, size: str, theme: str) -> None:
-    """Every page in one size and theme."""
+def picture(browser: Browser, address: str, size: str, theme: str, names: Sequence[str]) -> None:
+    """The pages of these names in one size and theme."""
     width, height = SIZES[size]
     context = browser.new_context(
         base_url=address,
@@ -121,9 +175,9 @@ def picture(browser: Browser, address: str, size: str, theme: str) -> None:
         reduced_motion="reduce",
     )
     page = context.new_page()
-    for name, go in PAGES.items():
+    for name in names:
         page.set_viewport_size({"width": width, "height": height})
-        go(page)
+        PAGES[name](page)
         page.mouse.move(0, 0)
         page.screenshot(path=IMAGES / f"{name}-{theme}-{size}.png")
     context.close()
