@@ -43,7 +43,9 @@ def client(client_of: Client, server: SystemOne) -> TestClient:
     return client_of(UpstreamEngine(server.address))
 
 
-@pytest.mark.parametrize("part", ["calibration", "recalibration", "risk", "classes", "scores", "slices", "suspects"])
+@pytest.mark.parametrize(
+    "part", ["bands", "calibration", "recalibration", "risk", "classes", "scores", "slices", "suspects"]
+)
 def test_each_part_is_json_without_nan(client: TestClient, part: str) -> None:
     run = finished(client, create(client, TABLE)["id"])
     response = client.get(f"/api/runs/{run['id']}/measures/{part}")
@@ -93,6 +95,10 @@ def test_two_runs_are_compared_row_by_row(client: TestClient, server: SystemOne)
     assert total == ROWS
     assert 0 <= found["p"] <= 1
     assert found["verdict"]
+    assert client.post("/api/policies", json={"name": "p", "run": first["id"], "review": 0.4}).status_code == 201
+    at = client.get("/api/compare", params={"run": [first["id"], second["id"]], "policy": "p"}).json()
+    assert at["comparisons"][0] != found
+    assert client.get("/api/compare", params={"run": [first["id"], second["id"]], "policy": "q"}).status_code == 404
 
 
 def test_one_run_cannot_be_compared(client: TestClient) -> None:

@@ -21,6 +21,7 @@ from clef.reports.charts import (
 )
 from clef.statistics.calibration import Calibration, calibration
 from clef.statistics.classes import confusions
+from clef.statistics.columns import Columns, as_columns
 from clef.statistics.risk import risk_coverage
 from clef.statistics.summary import Summary, summarise
 from clef.statistics.suspects import suspects
@@ -78,15 +79,16 @@ def report(outcomes: Sequence[Outcome], about: About, *, redact: bool = False) -
         loader=PackageLoader("clef.reports"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
     )  # fmt: skip
-    summary, found = summarise(outcomes), suspects(outcomes)
-    measured = calibration(outcomes) if summary.overall.count else None
+    columns = as_columns(outcomes)
+    summary, found = summarise(columns), suspects(outcomes)
+    measured = calibration(columns) if summary.overall.count else None
     wrong = sorted((one for one in outcomes if one.correct is False), key=lambda one: -one.answer.top_probability)  # type: ignore[union-attr]
     failed = [one for one in outcomes if one.failure is not None]
     return environment.get_template("report.html").render(
         about=about,
         summary=summary,
         calibration=measured,
-        charts=list(_charts(outcomes, summary, measured)),
+        charts=list(_charts(columns, summary, measured)),
         no_charts=NO_CHARTS,
         wrong=[_line(one, redact=redact) for one in wrong[:SHOWN]],
         wrong_count=len(wrong),
@@ -98,19 +100,19 @@ def report(outcomes: Sequence[Outcome], about: About, *, redact: bool = False) -
     )
 
 
-def _charts(outcomes: Sequence[Outcome], summary: Summary, measured: Calibration | None) -> Iterable[tuple[str, str]]:
+def _charts(columns: Columns, summary: Summary, measured: Calibration | None) -> Iterable[tuple[str, str]]:
     """Title and SVG of each chart that these outcomes have."""
     if measured is None or measured.error is None:
         return
     specs: list[tuple[str, Spec]] = [
         ("How right it is when it says it is sure", reliability_chart(measured.error, PALETTE)),
-        ("What is wrong among what is not checked", risk_coverage_chart(risk_coverage(outcomes), PALETTE)),
-        ("Right and wrong by top probability", distribution_chart(outcomes, PALETTE)),
+        ("What is wrong among what is not checked", risk_coverage_chart(risk_coverage(columns), PALETTE)),
+        ("Right and wrong by top probability", distribution_chart(columns, PALETTE)),
         ("By question", questions_chart(summary.questions, PALETTE)),
     ]
     specs += [
         (f"Labels and predictions: {one.question}", confusion_chart(one, PALETTE))
-        for one in confusions(outcomes)
+        for one in confusions(columns)
         if len(one.classes) <= CLASSES
     ]
     try:

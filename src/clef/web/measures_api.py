@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 router = APIRouter(prefix="/api", responses=NOT_FOUND)
 
-Part = Literal["calibration", "recalibration", "change", "risk", "classes", "scores", "slices", "suspects"]
-RAW_PARTS = ("recalibration", "slices", "suspects")
+Part = Literal["bands", "calibration", "recalibration", "change", "risk", "classes", "scores", "slices", "suspects"]
+RAW_PARTS = ("bands", "recalibration", "slices", "suspects")
 """Those that are about the engine's own probabilities, whatever else is looked at."""
 
 
@@ -61,7 +61,9 @@ class GateQuery:
 
 @router.get("/runs/{run_id}/measures/{part}")
 async def measures(request: Request, run_id: str, part: Part, query: Annotated[ViewQuery, Depends()]) -> Json:
-    """One family of a run's further numbers: `measured`, and in `about` on which probabilities."""
+    """One family of a run's further numbers: `measured`, and in `about` on which probabilities. `bands` are those of
+    the confidence; those of the top probability stand in the run's summary.
+    """
     run, measured = await _run(request, run_id)
     name, stored = await measured.named(query)
     is_raw = stored is None and query.recalibrate == "none"
@@ -107,7 +109,9 @@ async def recalibration(request: Request, run_id: str, method: Method = "tempera
 
 @router.get("/compare")
 async def compare_runs(
-    request: Request, run: Annotated[list[str], Query(description="Ids of the runs, two or more")]
+    request: Request,
+    run: Annotated[list[str], Query(description="Ids of the runs, two or more")],
+    policy: Annotated[str | None, Query(description="A saved policy, at whose gates coverage is compared")] = None,
 ) -> Json:
     """Runs against each other on the rows that they share; p values adjusted after Holm where there are several."""
     from clef.statistics.compare import compare_all
@@ -117,7 +121,8 @@ async def compare_runs(
     twice = {name for name, count in Counter(named.values()).items() if count > 1}
     names = {run_id: f"{name} ({run_id})" if name in twice else name for run_id, name in named.items()}
     runs = {names[run_id]: await store.outcomes(run_id) for run_id in named}
-    found = await asyncio.to_thread(compare_all, runs)
+    at = policy_of(await store.policies.get(policy)) if policy is not None else None
+    found = await asyncio.to_thread(partial(compare_all, runs, policy=at))
     return Json({"comparisons": [one.to_dict() for one in found]})
 
 
@@ -153,11 +158,14 @@ def _of_view(part: Part, view: View) -> Any:
     from clef.statistics.ordinal import ordinal
     from clef.statistics.recalibration import change_of, recalibrations
     from clef.statistics.risk import risk_coverage
+    from clef.statistics.summary import summarise
 
     columns = view.columns
     if part == "calibration":
         each = [one.to_dict() for one in calibrations(columns)]
         return {"all": calibration(columns).to_dict(), "questions": each}
+    if part == "bands":  # those of the top probability are in the summary
+        return summarise(columns, bands_on="confidence").to_dict()["bands"]
     if part == "change":
         return change_of(view.raw.judged, columns.judged).to_dict()
     if part == "risk":
