@@ -146,8 +146,8 @@ def test_text_comes_back_as_it_was_written(client: TestClient) -> None:
 @pytest.mark.parametrize(
     ("reply", "status", "code", "said"),
     [
-        ((200, "<html>hi</html>"), 502, "bad_reply", "not JSON"),
-        ((200, '{"answers":{"q1":{"type":"noul","noul":NaN}}}'), 502, "bad_reply", "not JSON"),
+        ((200, "<html>hi</html>"), 502, "bad_reply", "answers with a web page"),
+        ((200, '{"answers":{"q1":{"type":"noul","noul":NaN}}}'), 502, "bad_reply", "NaN or Infinity"),
         ((200, '{"answers":{"q1":{"type":"noul","noul":7}}}'), 502, "bad_reply", "outside 0 to 1"),
         (
             (501, '{"error":{"message":"not supported","type":"not_supported_error"}}'),

@@ -111,7 +111,7 @@ class TestStarting:
             ("501", "not a decision model"),
             ("401", "access key"),
             ("500", "HTTP 500"),
-            ("html", "not JSON"),
+            ("html", "answers with a web page"),
             ("nan", "not a number"),
         ],
     )
