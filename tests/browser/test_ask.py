@@ -266,7 +266,7 @@ def test_a_request_is_copied_as_code_and_as_a_link_that_brings_it_back(address: 
         ("curl", f"curl {address}/api/predict"),
         ("Python with", f"upstream='{address}'"),
         ("Python, TypeSafe SDK", "from typesafe_sdk import TypeSafeClient"),
-        ("JavaScript", "await fetch"),
+        ("JavaScript with fetch", "await fetch"),
         ("Link", "#ask="),
     ):
         page.get_by_role("button", name="Copy", exact=True).click()

@@ -225,12 +225,15 @@ def test_a_run_waits_for_the_one_before_it_and_for_an_engine_that_is_away(
     page.goto(f"{staged_address}/evaluate")
     choose(page, "second.csv", table("second"))
     run(page)
+    second = page.url
     expect(page.locator("[data-part=pace]")).to_have_text("waiting in line: another run comes first")
     page.goto(f"{staged_address}/runs")
     expect(page.locator("tbody tr").first).to_contain_text("waiting in line")
     page.goto(first)
     page.get_by_role("button", name="Stop").click()
     expect(page.locator("run-progress")).to_have_count(0)
+    page.goto(second)
+    expect(page.locator(".headline-words")).to_contain_text("1 of 1")
     stage.phase, stage.pause_s = "loading", 0.0
     page.goto(f"{staged_address}/evaluate")
     choose(page, "third.csv", table("third"))
