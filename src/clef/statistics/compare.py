@@ -102,7 +102,8 @@ class Comparison:
         p = self.p if self.adjusted_p is None else self.adjusted_p
         shown = "p < 0.001" if p < 0.001 else f"p = {p:.3f}" if p < 0.1 else f"p = {p:.2f}"
         after = "" if self.adjusted_p is None else " after Holm"
-        numbers = f"({low * 100:.1f} to {high * 100:.1f}), {self.fixed} fixed, {self.broken} broken, {shown}{after}"
+        numbers = f"({low * 100:.1f} to {high * 100:.1f})".replace("-", "−")  # a minus, not a hyphen
+        numbers += f", {self.fixed} fixed, {self.broken} broken, {shown}{after}"
         return f"{said} {numbers}: {'decisive' if self.decisive else 'not decisive'}."
 
     def to_dict(self) -> dict[str, object]:

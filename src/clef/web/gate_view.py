@@ -65,7 +65,7 @@ class GateRule:
 def gates_view(outcomes: Sequence[Outcome], wanted: GateRule) -> dict[str, Any]:
     """The gates of each question under a rule, each cut with the points that its slider moves on, and their policy."""
     from clef.statistics.columns import as_columns
-    from clef.statistics.gates import gates, sides
+    from clef.statistics.gates import REFUSED_UNDER, gates, sides
     from clef.statistics.policy import Policy
 
     columns = as_columns(outcomes)
@@ -80,6 +80,7 @@ def gates_view(outcomes: Sequence[Outcome], wanted: GateRule) -> dict[str, Any]:
         "coverage": found.coverage.to_dict(),
         "accuracy": found.accuracy.to_dict(),
         "questions": questions,
+        "fewest": REFUSED_UNDER,
         "left_out": max(0, len(found.questions) - MOST_QUESTIONS),
         "policy": Policy.of(found, model=model).to_dict(),
     }
