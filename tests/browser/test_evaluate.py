@@ -243,6 +243,23 @@ def test_a_run_waits_for_the_one_before_it_and_for_an_engine_that_is_away(
     expect(page.locator(".headline-words")).to_contain_text("1 of 1")
 
 
+def test_a_table_of_texts_and_labels_gets_one_question_for_every_row(address: str, open_page: NewPage) -> None:
+    page = open_page(f"{address}/evaluate")
+    choose(
+        page, "mail.csv", "message,team\npaid twice,billing\napp crashes,technical\ninvoice,billing\nerror,technical\n"
+    )
+    expect(page.locator("problem-list")).to_contain_text("give one question for every row")
+    page.get_by_label("The right answer").select_option("team")
+    expect(page.locator("problem-list")).not_to_contain_text("answer or gold")
+    page.get_by_label("The question of every row").fill("Which team?")
+    page.get_by_label("The question of every row").press("Enter")
+    expect(page.locator("[data-part=facts]")).to_contain_text("4 rows · 1 question")
+    page.reload()
+    expect(page.get_by_label("The question of every row")).to_have_value("Which team?")
+    run_to_the_end(page)
+    expect(page.locator(".headline-words")).to_contain_text("of 4 answered rows")
+
+
 def test_runs_are_found_deleted_and_brought_back(staged_address: str, open_page: NewPage) -> None:
     page = open_page(f"{staged_address}/evaluate")
     choose(page, "t.csv", table("one", "two"))

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from clef.cli.options import AsJson, Columns, Encoding, Questions, Separator, Sheet, mapping
+from clef.cli.options import AsJson, Columns, Encoding, EveryRow, Questions, Separator, Sheet, mapping
 from clef.cli.terminal import BAD_INPUT, SHOWN, say, say_json
 
 ROWS_SHOWN = 3
@@ -18,6 +18,7 @@ def check(
     separator: Separator = None,
     sheet: Sheet = None,
     column: Columns = None,
+    question: EveryRow = None,
     questions: Questions = None,
     as_json: AsJson = False,
 ) -> None:
@@ -28,7 +29,7 @@ def check(
         encoding=encoding,
         separator=separator,
         sheet=sheet,
-        mapping=mapping(column),
+        mapping=mapping(column, question),
         questions=read_question_set(questions) if questions else None,
     )
     preview = read(file, options).preview()

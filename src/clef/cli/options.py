@@ -16,6 +16,9 @@ Columns = Annotated[list[str] | None, typer.Option("--column", help="role:header
 Questions = Annotated[
     Path | None, typer.Option(help="File of typed questions (YAML or JSON), for a table of labels only.")
 ]
+EveryRow = Annotated[
+    str | None, typer.Option("--question", help="The question of every row, for a table without a column of questions.")
+]
 Joint = Annotated[bool, typer.Option("--joint/--isolated", help="The questions of a state together, or each alone.")]
 SkipBadRows = Annotated[bool, typer.Option("--skip-bad-rows", help="Run the rows that are good.")]
 On = Annotated[
@@ -29,6 +32,7 @@ Gpus = Annotated[float | None, typer.Option(help="GPUs an engine takes, with --o
 Upstreams = Annotated[str | None, typer.Option(help="Servers, with --on: URL,URL, given out one a worker.")]
 
 
-def mapping(columns: list[str] | None) -> dict[str, str]:
-    """Role → column header, from `role:header` items."""
-    return dict(item.partition(":")[::2] for item in columns or ())
+def mapping(columns: list[str] | None, question: str | None = None) -> dict[str, str]:
+    """Role → column header, from `role:header` items and the question of every row."""
+    said = dict(item.partition(":")[::2] for item in columns or ())
+    return said | ({"question": f"={question}"} if question else {})

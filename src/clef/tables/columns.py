@@ -21,6 +21,8 @@ SYNONYMS: Mapping[str, tuple[str, ...]] = {
 }
 """The names a role goes by; the first is the one our messages use."""
 NEEDED = ("state", "question", "label")
+EVERY_ROW = "="
+"""Begins what a mapping says of the question where that is no column, but the question of every row."""
 _ROLE_OF = {name: role for role, names in SYNONYMS.items() for name in names}
 
 
@@ -40,6 +42,8 @@ class Roles:
     """Columns called expected_<id> for which no question is known."""
     given: tuple[str, ...] = ()
     """Ids of the questions that were given beside the table."""
+    asked: str = ""
+    """The question of every row, where the mapping says one and no column has it."""
 
     @property
     def complete(self) -> bool:
@@ -54,6 +58,8 @@ class Roles:
     def named(self, header: Sequence[str]) -> dict[str, str]:
         """Role → column header."""
         named = {role: header[at] for role, at in self.columns.items()}
+        if self.asked:
+            named["question"] = EVERY_ROW + self.asked
         return named | {f"expected_{name}": header[at] for name, at in self.wide.items()}
 
     def without_role(self, header: Sequence[str]) -> tuple[int, ...]:
@@ -75,6 +81,9 @@ def assign(
     A table that is not `labelled` needs no labels, nor a question column where questions are given.
     """
     names = [normalised(name) for name in header]
+    asked = _asked(header, mapping)
+    if asked:
+        mapping = {**{name: at for name, at in mapping.items() if role_named(name) != "question"}, "question": ""}
     told, unmapped, doubled = _told(header, mapping)
     taken = set(told.values())
     claims: dict[str, list[int]] = {}
@@ -96,8 +105,10 @@ def assign(
     needed: tuple[str, ...] = ("state",) if wide else (("state", "label") if single else NEEDED)
     if not labelled:
         needed = ("state",) if question_ids else tuple(role for role in needed if role != "label")
+    if asked:
+        needed = tuple(role for role in needed if role != "question")
     missing = tuple(role for role in needed if role not in columns)
-    return Roles(columns, wide, doubled, missing, unmapped, stray, tuple(question_ids))
+    return Roles(columns, wide, doubled, missing, unmapped, stray, tuple(question_ids), "" if wide else asked)
 
 
 def role_named(name: str) -> str | None:
@@ -108,6 +119,14 @@ def role_named(name: str) -> str | None:
     if key.startswith("expected_"):
         return name.strip()
     return _ROLE_OF.get(key)
+
+
+def _asked(header: Sequence[str], mapping: Mapping[str, str]) -> str:
+    """The question of every row that a mapping says: "=" and its text, unless a column is called just so."""
+    for name, said in mapping.items():
+        if role_named(name) == "question" and said.startswith(EVERY_ROW) and said not in header:
+            return said[len(EVERY_ROW) :].strip()
+    return ""
 
 
 def _silenced(role: str, mapping: Mapping[str, str]) -> bool:
@@ -184,7 +203,8 @@ def role_problems(roles: Roles, header: Sequence[str], row: int | None, line: in
         hint = f"call it as the question is called, or say which column it is; the columns are {listed}"
         return [*problems, Problem(message, "missing_column", row, line, roles.given[0], hint)]
     for role in missing:
-        hint = f"call it {' or '.join(SYNONYMS[role][:2])}, or say which column it is; the columns are {listed}"
+        every = ", or give one question for every row" if role == "question" else ""
+        hint = f"call it {' or '.join(SYNONYMS[role][:2])}, or say which column it is{every}; the columns are {listed}"
         if roles.stray_labels and role == "question":
             ids = ", ".join(shown(header[at]) for at in roles.stray_labels)
             hint = f"{ids} look like labels of several questions: give those questions in a file of their own"

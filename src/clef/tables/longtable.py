@@ -47,7 +47,8 @@ def _combinations(grid: Grid, roles: Roles) -> list[_Key]:
         at = roles.columns.get(role)
         return repeat("", len(grid.rows)) if at is None else grid.columns[at]
 
-    return list(zip(column("question"), column("options"), column("type"), column("label"), strict=True))
+    question = repeat(roles.asked, len(grid.rows)) if roles.asked else column("question")
+    return list(zip(question, column("options"), column("type"), column("label"), strict=True))
 
 
 def _tell_derived(

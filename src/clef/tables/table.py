@@ -32,7 +32,7 @@ class ReadOptions:
     """Sheet of a workbook; by default the first."""
     mapping: Mapping[str, str] = field(default_factory=dict)
     """Role (`state`, `question`, `label`, `options`, `type`, `images`, `expected_<id>`) → column header.
-    An empty header says that no column has the role."""
+    An empty header says that no column has the role; `question: "=TEXT"` that TEXT is the question of every row."""
     questions: Mapping[str, Question] | Sequence[Question] | None = None
     """Typed questions by id, for tables that hold labels only; a list gets the ids q1, q2, …"""
     labelled: bool = True

@@ -22,10 +22,15 @@ const ENCODINGS = [
 ];
 const SEPARATORS = { ",": "comma", ";": "semicolon", "\t": "tab", "|": "bar" };
 
+// What begins the question of every row, where no column holds questions.
+const EVERY_ROW = "=";
+
 class TableReading extends HTMLElement {
   connectedCallback() {
     this.addEventListener("change", ({ target }) => {
-      if (target.dataset.role) this.columns[target.dataset.role] = target.value;
+      if (target.name === "every-row")
+        this.columns.question = target.value.trim() && `${EVERY_ROW}${target.value.trim()}`;
+      else if (target.dataset.role) this.columns[target.dataset.role] = target.value;
       else this.changed[target.name] = target.value;
       this.last = target.name;
       this.dispatchEvent(new Event("reading-change"));
@@ -80,7 +85,10 @@ class TableReading extends HTMLElement {
     }
     for (const [role, words] of facts.columns.length ? Object.entries(ROLES) : []) {
       const columns = [["", "no column"], ...facts.columns.map((name) => [name, name])];
-      fields.push(choice(`role-${role}`, capital(words), facts.roles[role] ?? "", columns, role));
+      const said = facts.roles[role] ?? "";
+      const everyRow = role === "question" && (said === "" || said.startsWith(EVERY_ROW));
+      fields.push(choice(`role-${role}`, capital(words), everyRow ? "" : said, columns, role));
+      if (everyRow) fields.push(sentence("every-row", "The question of every row", said.slice(EVERY_ROW.length)));
     }
     if (facts.columns.length) {
       const kinds = [
@@ -93,6 +101,19 @@ class TableReading extends HTMLElement {
     if (this.last) this.querySelector(`[name="${this.last}"]`)?.focus();
     return fields.length > 0;
   }
+}
+
+function sentence(name, words, value) {
+  const label = Object.assign(document.createElement("label"), { className: "sentence" });
+  const input = Object.assign(document.createElement("input"), {
+    name,
+    value,
+    placeholder: "Which team should handle it?",
+  });
+  input.setAttribute("aria-label", words);
+  input.dir = "auto";
+  label.append(Object.assign(document.createElement("span"), { textContent: words }), input);
+  return label;
 }
 
 function choice(name, words, chosen, options, role = null) {
