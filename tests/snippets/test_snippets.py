@@ -63,5 +63,5 @@ def ran(command: list[str]) -> str:
     """What the command printed. It must succeed."""
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, f"{command[-1]}\n{done.stdout[-800:]}\n{done.stderr[-2000:]}"
-    assert '"error": {' not in done.stdout
+    assert not re.search(r'"error": ?\{', done.stdout), done.stdout
     return done.stdout
