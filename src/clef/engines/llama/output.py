@@ -9,6 +9,7 @@ import contextlib
 import sys
 from collections import deque
 from collections.abc import Callable
+from io import RawIOBase
 from pathlib import Path
 from queue import Full, Queue
 from threading import Thread
@@ -139,7 +140,7 @@ class TerminalLog:
     """What a child writes, on a terminal. Writes in a thread: a terminal that is held must hold nothing else up, and
     gets no more than it takes."""
 
-    def __init__(self, terminal: BinaryIO) -> None:
+    def __init__(self, terminal: BinaryIO | RawIOBase) -> None:
         self._terminal = terminal
         self._waiting: Queue[bytes | None] = Queue(maxsize=1000)
         Thread(target=self._show, daemon=True, name="llama.cpp on the terminal").start()
