@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Cli, Done, serving
+from tests.fakes.pictures import png
 
 QUESTIONS = """
 team:
@@ -104,7 +105,7 @@ def test_everything_wrong_with_the_questions_is_said_at_once(ask: Cli, tmp_path:
         (("@missing.txt", "--noul", "Angry?"), "no file missing.txt"),
         (("x", "--file", "y", "--noul", "Angry?"), "given twice"),
         (("x", "--noul", "Angry?", "--image", "missing.png"), "no file missing.png"),
-        (("x", "--noul", "Angry?", "--image", __file__), "not named like an image"),
+        (("x", "--noul", "Angry?", "--image", __file__), "neither a PNG nor a JPEG"),
         (("x", "--noul", ""), "the question is empty"),
         (("x", "--choice", "Which?=a|A"), "the same answer twice"),
         (("x", "--questions", "missing.yaml"), "no file missing.yaml"),
@@ -127,7 +128,7 @@ def test_bytes_that_are_no_text_are_told(ask: Cli, tmp_path: Path) -> None:
 
 def test_images_are_refused_where_nobody_looks_at_them(beside: str, ask: Cli, tmp_path: Path) -> None:
     path = tmp_path / "photo.png"
-    path.write_bytes(b"\x89PNG")
+    path.write_bytes(png(2, 2))
     done = ask("x", "--noul", "Angry?", "--image", str(path))
     assert done.code == 2
     assert "image" in done.err

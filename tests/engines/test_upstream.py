@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 from aiohttp import web
@@ -11,7 +12,7 @@ from clef.decisions.examples import Request
 from clef.decisions.questions import Choice, Noul, Score
 from clef.engines.upstream import UpstreamEngine
 from clef.errors import BadReply, ClefError, Refused, TimedOut, TooLong, Unavailable
-from tests.fakes.system_one import SystemOne
+from tests.fakes.system_one import SystemOne, even
 
 pytestmark = pytest.mark.anyio
 ASKED = Request("text", (Choice("Which?", ["b", "a"]), Noul("True?"), Score("How much?", ["low", "high"])))
@@ -162,3 +163,36 @@ async def test_no_proxy_stands_before_a_loopback_address(server: SystemOne, monk
     engine = UpstreamEngine(server.address)
     assert (await engine.probe()).phase == "ready"
     await engine.close()
+
+
+@pytest.mark.parametrize("wanted", ["422 detail", "400 text"])
+async def test_a_server_that_wants_a_model_named_is_told_the_name_that_means_any(
+    engine: UpstreamEngine, server: SystemOne, wanted: str
+) -> None:
+    missing: dict[str, tuple[int, dict[str, Any]]] = {
+        "422 detail": (422, {"detail": [{"loc": ["body", "model"], "msg": "Field required", "type": "missing"}]}),
+        "400 text": (400, {"error": {"message": "model is required"}}),
+    }
+
+    async def handler(server: SystemOne, body: dict[str, Any]) -> web.StreamResponse:
+        status, said = missing[wanted]
+        return web.json_response(even(body) if "model" in body else said, status=200 if "model" in body else status)
+
+    server.handler = handler
+    await engine.decide(ASKED)
+    await engine.decide(ASKED)
+    assert [body.get("model") for body in server.bodies] == [None, "jev-latest", "jev-latest"]
+
+
+async def test_a_server_that_knows_no_such_name_is_asked_for_a_model_as_before(
+    engine: UpstreamEngine, server: SystemOne
+) -> None:
+    async def handler(server: SystemOne, body: dict[str, Any]) -> web.StreamResponse:
+        said = "model 'jev-latest' not found" if "model" in body else "model is required"
+        return web.json_response({"error": {"message": said}}, status=404 if "model" in body else 400)
+
+    server.handler = handler
+    for _ in range(2):
+        with pytest.raises(Refused, match="model is required") as caught:
+            await engine.decide(ASKED)
+        assert "CLEF_UPSTREAM_MODEL" in str(caught.value.hint)

@@ -1,5 +1,6 @@
 """Small images, and headers that claim to be large ones."""
 
+import base64
 import struct
 import zlib
 from typing import Any
@@ -14,6 +15,11 @@ async def look(server: SystemOne, body: dict[str, Any]) -> web.StreamResponse:
     if any(image.endswith("base64,AAAA") for image in body.get("images", ())):
         return web.json_response({"error": {"message": "cannot decode the image"}}, status=400)
     return web.json_response(even(body))
+
+
+def url(content: bytes, kind: str = "image/png") -> str:
+    """A data URL."""
+    return f"data:{kind};base64,{base64.b64encode(content).decode()}"
 
 
 def png(width: int, height: int) -> bytes:

@@ -7,15 +7,11 @@ import pytest
 from starlette.testclient import TestClient
 
 from clef.engines.upstream import UpstreamEngine
-from tests.fakes.pictures import look, png
+from tests.fakes.pictures import look, png, url
 from tests.fakes.system_one import SystemOne
 from tests.http.conftest import Client
 
 ASK: dict[str, Any] = {"model": "clef", "state": "s", "questions": {"a": {"type": "noul", "instructions": "?"}}}
-
-
-def url(content: bytes, kind: str = "image/png") -> str:
-    return f"data:{kind};base64,{base64.b64encode(content).decode()}"
 
 
 @pytest.fixture

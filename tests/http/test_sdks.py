@@ -12,6 +12,7 @@ from aiohttp import web
 
 from clef.engines.builtin import BuiltinEngine
 from clef.engines.upstream import UpstreamEngine
+from tests.fakes.pictures import png, url
 from tests.fakes.system_one import SystemOne, even
 from tests.http.conftest import served
 
@@ -54,6 +55,24 @@ def test_python_reads_our_errors() -> None:
             sdk.system_one("s", QUESTIONS, model="gpt-9")
         with pytest.raises(typesafe_sdk.TypeSafeError, match="700 of 512 tokens"):
             sdk.system_one("word " * 700, QUESTIONS)
+
+
+@pytest.mark.parametrize("packed", ["zstd", False])
+def test_python_sends_images_beside_the_request(server: SystemOne, packed: Any) -> None:
+    server.sees = True
+    first, second = png(3, 2), png(5, 4)
+    with served(UpstreamEngine(server.address)) as address:
+        state: dict[str, Any] = {"photo": typesafe_sdk.Image(first), "text": LONG}
+        with typesafe_sdk.TypeSafeClient(api_key="any", base_url=address, compression=packed) as sdk:
+            check(sdk.system_one(state, QUESTIONS))
+            with pytest.raises(typesafe_sdk.TypeSafeError, match="neither a PNG nor a JPEG"):
+                sdk.system_one(typesafe_sdk.Image(b"no image"), QUESTIONS)
+            photo = typesafe_sdk.Image(second)
+            with sdk.attach_assets(photo):
+                check(sdk.system_one(f"Compare {photo}.", QUESTIONS))
+    assert [body["images"] for body in server.bodies] == [[url(first)], [url(second)]]
+    assert server.bodies[0]["state"]["photo"] == "[image 1]"
+    assert server.bodies[1]["state"] == "Compare [image 1]."
 
 
 @pytest.mark.parametrize("status", [429, 503])

@@ -1,6 +1,5 @@
 """Code that the page gives to copy, run as a person would run it."""
 
-import base64
 import os
 import shutil
 import subprocess
@@ -16,13 +15,13 @@ from clef.decisions.questions import Choice, Noul, Score
 from clef.decisions.wire import encode
 from clef.engines.upstream import UpstreamEngine
 from clef.web.snippets import Language, snippet
-from tests.fakes.pictures import png
+from tests.fakes.pictures import png, url
 from tests.fakes.system_one import SystemOne
 from tests.http.conftest import Client, served
 
 ROOT = Path(__file__).parents[2]
 NO_SKIPS = bool(os.environ.get("CLEF_TEST_NO_SKIPS"))
-PNG = f"data:image/png;base64,{base64.b64encode(png(2, 2)).decode()}"
+PNG = url(png(2, 2))
 ASKED = Request(
     [{"role": "user", "content": 'it\'s \\ "new"\n$HOME `id` !x'}, {"role": "assistant", "content": "Où? 👍"}],
     (Choice("Où?", {"thé": "leaf", "eau": None}), Noul("Hot?", true="steams"), Score("How?", ["a'", 'b"'])),

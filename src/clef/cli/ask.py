@@ -48,7 +48,7 @@ def ask(
     read_as: Annotated[
         Literal["auto", "text", "json"], typer.Option("--as", help="auto takes an object or a list for JSON.")
     ] = "auto",
-    image: Annotated[list[Path] | None, typer.Option(help="An image that belongs to the state.")] = None,
+    image: Annotated[list[Path] | None, typer.Option(help="A PNG or JPEG that belongs to the state.")] = None,
     joint: Annotated[
         bool, typer.Option("--joint/--isolated", help="All questions in one request, or each alone.")
     ] = True,
@@ -66,7 +66,7 @@ def ask(
 
     given = _state(_text(state, file), read_as)
     asked = _questions(Flags(choice or [], noul or [], score or [], questions))
-    request = Request(given, asked, tuple(_image(path) for path in image or ()))
+    request = Request(given, asked, _images(image or []))
     _check(request)
     answered, kind, message = asyncio.run(_ask(request, joint, EngineOptions(engine, upstream, model)))
     if as_json:
@@ -184,17 +184,24 @@ def _check(request: "Request") -> None:
         raise InputError.of(problems, "the request")
 
 
-def _image(path: Path) -> str:
-    """An image file as a data URL."""
-    from base64 import b64encode
-    from mimetypes import guess_type
+def _images(paths: list[Path]) -> tuple[str, ...]:
+    """Image files as data URLs. Raises InputError with every problem, NotFound for a file that is not there."""
+    from clef.decisions.images import HINT, as_url, bytes_fault, count_problems
 
-    kind = guess_type(path.name)[0] or ""
-    if not path.is_file():
-        raise NotFound(f"no file {path}")
-    if not kind.startswith("image/"):
-        raise InputError(f'"{path.name}" is not named like an image', hint="give .png, .jpg, .webp or .gif")
-    return f"data:{kind};base64,{b64encode(path.read_bytes()).decode()}"
+    for path in paths:
+        if not path.is_file():
+            raise NotFound(f"no file {path}")
+    problems = count_problems(len(paths), "--image")
+    images = []
+    for path in paths:
+        content = path.read_bytes()
+        if fault := bytes_fault(content):
+            problems.append(Problem(f"{path.name}: {fault.message}", fault.code, column="--image", hint=HINT))
+        else:
+            images.append(as_url(content))
+    if problems:
+        raise InputError.of(problems, "the images")
+    return tuple(images)
 
 
 async def _ask(request: "Request", joint: bool, options: "EngineOptions") -> "tuple[list[Reply], str, str | None]":

@@ -10,7 +10,7 @@ from __future__ import annotations  # the aliases below are strings until read b
 
 import json
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -27,6 +27,9 @@ MIN_LEVELS, MAX_LEVELS = 2, 10
 """Levels a score may have."""
 MAX_DEPTH = 64
 """Nesting accepted in a JSON value; servers fail at about a thousand levels."""
+WHOLE = range(-(2**63), 2**64)
+"""Whole numbers that every JSON reader on the way keeps exact."""
+TOO_BIG = "a whole number beyond 64 bits would lose digits"
 YES, NO = "yes", "no"
 
 
@@ -181,7 +184,7 @@ def read_questions(raw: Any, where: str = "questions") -> tuple[Question, ...]:
 
 
 def state_problems(state: Json, where: str = "state") -> list[Problem]:
-    """What is wrong with a state: null, empty, a bare number, or nested too deep."""
+    """What is wrong with a state: null, empty, a bare number, nested too deep, or with numbers that lose digits."""
     if state is None or _is_empty(state):
         hint = "give the text or JSON to decide about"
         return [Problem("the state is empty", "empty_state", column=where, hint=hint)]
@@ -189,7 +192,29 @@ def state_problems(state: Json, where: str = "state") -> list[Problem]:
         return [Problem(f"expected text, an object or a list, found {_kind(state)}", "state_type", column=where)]
     if too_deep(state):
         return [Problem(f"nested deeper than {MAX_DEPTH} levels", "too_deep", column=where)]
-    return []
+    return _big_problems(state, where)
+
+
+def _big_problems(value: Json, where: str) -> list[Problem]:
+    found = []
+    for path in big_numbers(value):
+        steps = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+        found.append(Problem(TOO_BIG, "big_number", column=where + steps, hint="write it as text, in quotes"))
+    return found
+
+
+def big_numbers(value: Json, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    """Where whole numbers beyond 64 bits stand in a JSON value that is not nested deep."""
+    if isinstance(value, str):
+        return
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from big_numbers(item, (*path, key))
+    elif isinstance(value, Sequence):
+        for position, item in enumerate(value):
+            yield from big_numbers(item, (*path, position))
+    elif isinstance(value, int) and value not in WHOLE:
+        yield path
 
 
 def too_deep(value: Json, levels: int = MAX_DEPTH) -> bool:
@@ -262,7 +287,7 @@ def _text_problems(value: Any, column: str, *, may_be_empty: bool = False) -> li
         return [Problem(f"expected text, an object or a list, found {_kind(value)}", "text_type", column=column)]
     if too_deep(value):
         return [Problem(f"nested deeper than {MAX_DEPTH} levels", "too_deep", column=column)]
-    return []
+    return _big_problems(value, column)
 
 
 def _instruction_problems(instructions: Text, where: str) -> list[Problem]:

@@ -27,6 +27,8 @@ LONG_WAIT_S = 300
 QUOTA_WAIT_S = 3600
 """When to look again after an allowance was used up, where the server does not say."""
 SET_MODEL = "set CLEF_UPSTREAM_MODEL to a decision model that the server has"
+MODEL_WANTED = re.compile(r"model:? (field )?(is )?required", re.IGNORECASE)
+"""How servers say that a request named no model."""
 SHORTEN = "shorten the state; the server sets how much it reads"
 
 _COUNTED = (

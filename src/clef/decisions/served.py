@@ -11,17 +11,19 @@ from typing import Any
 
 from clef.decisions.answers import Answer
 from clef.decisions.examples import Reply, Request
-from clef.decisions.pictures import Pictures
+from clef.decisions.images import Pictures
 from clef.decisions.questions import (
     MAX_DEPTH,
     MAX_LEVELS,
     MAX_OPTIONS,
     MIN_LEVELS,
+    TOO_BIG,
     Choice,
     Noul,
     Option,
     Question,
     Score,
+    big_numbers,
     nfc,
     too_deep,
 )
@@ -78,6 +80,9 @@ class _Details:
             self.add(loc, TEXT_MESSAGE, "text_type")
         elif too_deep(value):
             self.add(loc, f"Nested deeper than {MAX_DEPTH} levels", "too_deep")
+        else:
+            for path in big_numbers(value):
+                self.add((*loc, *path), f"{TOO_BIG.capitalize()}: write it as text, in quotes", "big_number")
 
 
 def read_served(body: Any, parts: Mapping[str, bytes] = NO_PARTS) -> Served:

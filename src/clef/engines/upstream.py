@@ -17,7 +17,7 @@ import orjson
 
 from clef.decisions.examples import Reply, Request
 from clef.decisions.questions import Noul
-from clef.decisions.refusals import SET_MODEL, error_within, read_error
+from clef.decisions.refusals import MODEL_WANTED, SET_MODEL, error_within, read_error
 from clef.decisions.wire import decode
 from clef.engines.engine import EngineFacts, EngineKind, Phase
 from clef.engines.exchange import Exchange
@@ -37,6 +37,8 @@ FRESH_S = 1.0
 HOSTED_FRESH_S = 20.0
 """How long what a hosted server last said is true: it is asked by decisions, which cost something."""
 NAMES_SHOWN = 5
+ANY_MODEL = "jev-latest"
+"""What clef, and servers like TypeSafe's own, take for whichever model answers there."""
 
 
 class UpstreamEngine:
@@ -57,6 +59,8 @@ class UpstreamEngine:
         self._key = key
         self._headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
         self._model = model
+        self._named = model
+        """Name of the model that is sent; None sends none."""
         self._timeout = aiohttp.ClientTimeout(total=timeout_s)
         self._timeout_s = timeout_s
         self._kind: EngineKind = kind
@@ -130,7 +134,21 @@ class UpstreamEngine:
             await self._session.close()
 
     async def _decide(self, request: Request) -> Reply:
-        body, headers = body_for(self._place, request, self._model)
+        """One decision; a server that wants a model named, where none is set, is told the name that means any."""
+        try:
+            return await self._post(request, self._named)
+        except Refused as error:
+            if self._named or self._place.model or not MODEL_WANTED.search(error.message):
+                raise
+            try:
+                reply = await self._post(request, ANY_MODEL)
+            except Refused as other:
+                raise error if other.hint == SET_MODEL else other from other
+        self._named = ANY_MODEL
+        return reply
+
+    async def _post(self, request: Request, model: str | None) -> Reply:
+        body, headers = body_for(self._place, request, model)
         exchange = await self._send("POST", self._place.decisions, orjson.dumps(body), headers)
         exchange.check_not_moved()
         if exchange.status >= 300:

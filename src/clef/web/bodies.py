@@ -5,6 +5,7 @@ any line.
 """
 
 import asyncio
+import json
 import zlib
 from collections.abc import AsyncGenerator, Iterator
 from typing import Any
@@ -21,6 +22,8 @@ CHUNK = 1 << 16
 """Bytes that are unpacked at a time, so that a small bomb is stopped long before it is large."""
 
 
+SMALLEST_LOST = 2.0**63
+"""From here on, below zero as above, orjson may have read a whole number as a float."""
 BODY_S = 30.0
 """How long a client may pause within its body."""
 MOST_PARTS = 9
@@ -80,12 +83,33 @@ async def read_request_body(request: Request, limit: int) -> tuple[Any, dict[str
 
 
 def read_json(body: bytes) -> Any:
-    """The JSON of a body. Raises InputError saying where it stops being JSON."""
+    """The JSON of a body, its whole numbers exact. Raises InputError saying where it stops being JSON."""
     try:
-        return orjson.loads(body)
+        found = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         problem = Problem(f"the body is not JSON: {error}", "not_json", line=error.lineno)
         raise InputError.of([problem]) from error
+    if not _has_float_beyond_64_bits(found):
+        return found
+    try:
+        return json.loads(body)
+    except RecursionError:
+        raise InputError.of([Problem("the body is nested too deep to be read", "too_deep")]) from None
+
+
+def _has_float_beyond_64_bits(value: Any) -> bool:
+    """Whether a number may be a whole one that orjson read as a float. Walks without recursion."""
+    left = [value]
+    while left:
+        item = left.pop()
+        if isinstance(item, float):
+            if abs(item) >= SMALLEST_LOST:
+                return True
+        elif isinstance(item, dict):
+            left.extend(item.values())
+        elif isinstance(item, list):
+            left.extend(item)
+    return False
 
 
 async def read_body(request: Request, limit: int) -> bytes:

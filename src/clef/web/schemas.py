@@ -46,7 +46,7 @@ class PredictRequest(Shape):
     state: str | dict[str, Any] | list[Any]
     questions: list[QuestionIn] = Field(min_length=1)
     images: list[str] | None = Field(default=None, max_length=MAX_IMAGES)
-    """PNG or JPEG as data URLs, before the state; 4 MB each."""
+    """PNG or JPEG as data URLs, before the state; 16 MB each."""
 
 
 class AnswerOut(Shape):
