@@ -12,8 +12,9 @@
         ├── Unavailable     not there, or not ready yet: worth another try
         │   └── Overloaded  there, with too much to do
         ├── TimedOut        there, but no answer in time
-        ├── Refused         it answered no: wrong key, not a decision model, cannot do this
-        │   └── Rejected    it answered that this input cannot be decided: too many options for its model
+        ├── Refused         it answered no: it failed, or cannot do this
+        │   ├── Barred      it says no whatever is asked: wrong key, not a decision model, no such address
+    │   └── Rejected    it answered that this input cannot be decided: too many options for its model
         ├── BadReply        it answered something that is no distribution over what was asked
         └── Crashed         the child we run died while answering
 
@@ -213,6 +214,10 @@ class Refused(EngineError):
     """The engine answered, and the answer is no. The same request will be refused again."""
 
     code = "engine_refused"
+
+
+class Barred(Refused):
+    """The engine says no to whatever is asked until a setting is changed: its key, its model or its address."""
 
 
 class Rejected(Refused):

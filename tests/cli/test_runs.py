@@ -75,6 +75,20 @@ def test_two_runs_are_compared_by_id_and_by_file(left: str, beside: str, cli: Cl
     assert "not decisive" in cli("compare", first, first).out
 
 
+def test_a_row_that_flipped_is_shown_with_the_beginning_of_its_state(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_bytes(TABLE.replace(b"message 3", b"message 3 " + b"and much more " * 9))
+    ours, theirs = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+    assert cli("eval", str(tmp_path / "t.csv"), "--engine", "builtin", "--out", str(ours)).code == 0
+    rows = [json.loads(line) for line in ours.read_text().splitlines()]
+    found = rows[3]["result"]["probabilities"]
+    rows[3]["result"]["probabilities"] = dict(zip(found, reversed(found.values()), strict=True))
+    theirs.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    lines = cli("compare", str(ours), str(theirs)).out.splitlines()
+    flip = next(place for place, line in enumerate(lines) if "row 5:" in line)
+    assert lines[flip + 1].strip().startswith("message 3 and much more")
+    assert lines[flip + 1].endswith("…")
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

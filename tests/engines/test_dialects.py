@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from clef.decisions.examples import Request
+from clef.decisions.examples import PROBE, Request
 from clef.decisions.questions import Choice, Noul, Score
 from clef.engines.exchange import Exchange
 from clef.engines.places import body_for, place_of
-from clef.engines.upstream import PROBE, UpstreamEngine
+from clef.engines.upstream import UpstreamEngine
 from clef.errors import BadReply, ClefError, Refused, Rejected, Unavailable
 from clef.settings import load_settings
 from tests.fakes.system_one import SystemOne

@@ -75,7 +75,7 @@ def until(client: TestClient, path: str, condition: Callable[[Any], object]) -> 
     """What a path answers once that meets a condition; fails when it does not in time."""
     end = time.monotonic() + 20
     while not condition(body := client.get(path).json()):
-        assert time.monotonic() < end, body
+        assert time.monotonic() < end, str(body)[:900]
         time.sleep(0.02)
     return body
 
@@ -100,6 +100,26 @@ class TestEngine:
         key = Path(f"/proc/{llama['pid']}/environ").read_text().partition("LLAMA_API_KEY=")[2].partition("\0")[0]
         assert key
         assert key not in client.get("/api/engine").text + client.get("/api/engine/log").text
+
+    def test_a_run_whose_engine_was_given_up_goes_on_when_it_is_started_again(
+        self, client_of: Client, settings_of: Callable[..., Settings], starts: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        client = client_of(ChosenEngine(settings_of("--exit-with-variable", "ILL", "no memory left")))
+        until(client, "/api/engine", is_ready)
+        rows = b"".join(b"text %d,Which?,a,a|b\n" % n for n in range(400))
+        run = client.post("/api/runs", content=b"state,question,label,options\n" + rows, params={"name": "a.csv"})
+        at = f"/api/runs/{run.json()['id']}"
+        until(client, at, lambda body: body["done"] > 0)
+        monkeypatch.setenv("ILL", "yes")
+        os.kill(pids_in(starts)[0], signal.SIGKILL)
+        until(client, "/api/engine", lambda body: body["phase"] == "failed")
+        paused = until(client, at, lambda body: body["state"] == "paused")
+        assert "no memory left" in until(client, at, lambda body: "no memory left" in (body["reason"] or ""))["reason"]
+        assert (paused["failed"], paused["done"] < 400) == (0, True)
+        monkeypatch.delenv("ILL")
+        assert client.post("/api/engine/start").status_code == 202
+        found = until(client, at, lambda body: body["state"] == "finished")
+        assert (found["done"], found["failed"]) == (400, 0)
 
     def test_it_is_stopped_and_started(
         self, client_of: Client, settings_of: Callable[..., Settings], starts: Path

@@ -1,9 +1,12 @@
 """The upstream's access key: it goes to the upstream, and whatever else clef says or writes does not have it."""
 
+import asyncio
 import logging
 import os
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -91,3 +94,40 @@ def test_the_command_line_does_not_have_it(server: SystemOne, tmp_path: Path) ->
     )
     assert done.stdout + done.stderr
     assert KEY not in done.stdout + done.stderr
+
+
+def test_a_key_that_is_revoked_in_mid_run_pauses_it_and_the_run_goes_on_when_it_is_good_again(
+    client_of: Client, server: SystemOne, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good = True
+
+    async def handler(server: SystemOne, body: dict[str, Any]) -> web.StreamResponse:
+        await asyncio.sleep(0.005)
+        if not good:
+            return web.json_response({"error": {"message": "key revoked"}}, status=401)
+        return web.json_response(even(body))
+
+    server.handler = handler
+    monkeypatch.setenv("CLEF_UPSTREAM_KEY", KEY)
+    options: dict[str, Any] = {"upstream": server.address, "data_dir": tmp_path / "data"}
+    client = client_of(ChosenEngine(load_settings(engine="upstream", **options)), **options)
+    rows = b"".join(b"text %d,Which?,a,a|b\n" % n for n in range(300))
+    content = b"state,question,label,options\n" + rows
+    run = client.post("/api/runs", content=content, params={"name": "a.csv"}).json()["id"]
+
+    def until(condition: Callable[[Any], object]) -> Any:
+        end = time.monotonic() + 20
+        while not condition(body := client.get(f"/api/runs/{run}").json()):
+            assert time.monotonic() < end, body
+            time.sleep(0.02)
+        return body
+
+    until(lambda body: body["done"] > 20)
+    good = False
+    found = until(lambda body: body["state"] == "paused" and body["reason"])
+    assert "does not accept the access key: key revoked" in found["reason"]
+    assert (found["failed"], found["done"] < 300) == (0, True)
+    assert client.get("/api/health").json()["phase"] == "failed"
+    good = True
+    found = until(lambda body: body["state"] == "finished")
+    assert (found["done"], found["failed"]) == (300, 0)

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from clef.decisions.examples import Outcome
-from clef.errors import BadReply, Crashed, Refused, TimedOut, TooLong, Unavailable
+from clef.errors import BadReply, Barred, Crashed, Refused, TimedOut, TooLong, Unavailable
 from clef.runs import execute as executing
 from clef.runs.execute import outcomes as outcomes_of
 from tests.fakes.scripted import ScriptedEngine, examples
@@ -107,6 +107,27 @@ async def test_an_engine_that_gave_up_ends_the_run_at_once() -> None:
     with pytest.raises(Unavailable):
         await outcomes(engine, 10, concurrency=1)
     assert len(engine.calls) == 1
+
+
+async def test_what_bars_every_request_ends_the_run_and_fails_no_row() -> None:
+    async def barred(state: str) -> None:
+        if state != "row 0":
+            raise Barred("the engine does not accept the access key", hint="check CLEF_UPSTREAM_KEY")
+
+    engine = ScriptedEngine(barred)
+    with pytest.raises(Unavailable, match="access key") as caught:
+        await outcomes(engine, 1000)
+    assert (caught.value.phase, caught.value.hint) == ("failed", "check CLEF_UPSTREAM_KEY")
+    assert len(engine.calls) < 20
+
+
+async def test_a_row_that_alone_is_told_of_the_key_fails_alone() -> None:
+    async def firewall(state: str) -> None:
+        if state == "row 5":
+            raise Barred("HTTP 403 for this text")
+
+    found = await outcomes(ScriptedEngine(firewall))
+    assert [(one.example.state, one.failure.code) for one in found if one.failure] == [("row 5", "engine_refused")]
 
 
 async def test_a_loading_engine_is_waited_for() -> None:

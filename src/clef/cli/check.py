@@ -1,13 +1,12 @@
 """Turns a table file into what clef understands of it, or every problem with it; asks no model."""
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from clef.cli.options import AsJson, Columns, Encoding, EveryRow, Questions, Separator, Sheet, mapping
-from clef.cli.terminal import BAD_INPUT, SHOWN, say, say_json
+from clef.cli.terminal import BAD_INPUT, SHOWN, say, say_json, short
 
 ROWS_SHOWN = 3
 
@@ -50,9 +49,9 @@ def _print(file: Path, preview: dict[str, Any]) -> None:
     roles = ", ".join(f"{role} = {header!r}" for role, header in facts["roles"].items())
     say(f"columns: {roles}")
     for example in preview["examples"][:ROWS_SHOWN]:
-        say(f"  row {example['row']}: {_short(example['state'], 50)}")
-        answers = f"   ({_short(' | '.join(example['options']), 70)})" if example["options"] else ""
-        say(f"    {_short(example['question'], 50)} → {example['label'] or 'no label'}{answers}")
+        say(f"  row {example['row']}: {short(example['state'], 50)}")
+        answers = f"   ({short(' | '.join(example['options']), 70)})" if example["options"] else ""
+        say(f"    {short(example['question'], 50)} → {example['label'] or 'no label'}{answers}")
     for kind, colour in (("warnings", "yellow"), ("problems", "red")):
         found = preview[kind]
         for problem in found[:SHOWN]:
@@ -63,9 +62,3 @@ def _print(file: Path, preview: dict[str, Any]) -> None:
             say(f"… and {len(found) - SHOWN} more {kind}; --json has all of them")
     if not preview["problems"]:
         say("ready to evaluate", "green")
-
-
-def _short(value: object, width: int) -> str:
-    """The beginning of a text on one line; a JSON state as text."""
-    text = " ".join((value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)).split())
-    return text if len(text) <= width else f"{text[: width - 1]}…"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from clef.cli.options import AsJson
-from clef.cli.terminal import BAR, bar, paint, say, say_json
+from clef.cli.terminal import BAR, bar, paint, say, say_json, short
 
 if TYPE_CHECKING:
     from clef.cli.service import Service
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 FLIPS = 10
 """Changed rows that are shown; `--json` has all of them."""
+STATE = 60
+"""Characters of a changed row's state that are shown."""
 Which = Annotated[
     str, typer.Argument(help="Id of a run, or a file that `clef eval --out` or `clef runs export` wrote.")
 ]
@@ -43,6 +45,7 @@ def compare(first: Which, second: Which, as_json: AsJson = False) -> None:
         answers = [one.answer.prediction if one.answer else "" for one in (before, after)]
         label = after.example.question.answers[after.example.label or 0]
         say(f"  {flip.change:<10} row {after.example.row}: {answers[0]} → {answers[1]} (label {label})")
+        say(f"             {short(after.example.state, STATE)}", "dim")
     if len(found.flips) > FLIPS:
         say(f"  … and {len(found.flips) - FLIPS} more; --json has all of them")
 

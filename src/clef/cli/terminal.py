@@ -55,6 +55,12 @@ def bar(share: float | None, width: int = BAR) -> str:
     return "█" * full + "·" * (width - full)
 
 
+def short(value: object, width: int) -> str:
+    """The beginning of a text on one line; a JSON state as text."""
+    text = " ".join((value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)).split())
+    return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
 def show_problems(problems: Sequence[Problem], rest: str) -> None:
     """The first problems on standard error, and where the `rest` is found."""
     for problem in problems[:SHOWN]:

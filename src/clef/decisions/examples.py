@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from clef.decisions.answers import Answer
-from clef.decisions.questions import Json, Question
+from clef.decisions.questions import Json, Noul, Question
 
 Shape = Literal["isolated", "joint"]
 
@@ -29,6 +29,10 @@ class Request:
     def shape(self) -> Shape:
         """How the questions reach the model: alone, or in the company of others."""
         return "isolated" if len(self.questions) == 1 else "joint"
+
+
+PROBE = Request("ping", (Noul("Is this a test?"),))
+"""The smallest real decision: shows that a server decides, not only that it listens."""
 
 
 @dataclass(frozen=True, slots=True)

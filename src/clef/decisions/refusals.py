@@ -3,7 +3,7 @@
 what it means              error                    so that
 too many tokens            TooLong                  the same input is never asked again
 an input it cannot decide  Rejected                 one row fails
-key, model or address      Refused                  a person changes a setting
+key, model or address      Barred                   a run stops here, and a person changes a setting
 busy, away, loading        Unavailable              it is asked again, after the time it named
 nothing left to spend      Unavailable, failed      a run stops here, and goes on when there is
 it gave up waiting         TimedOut                 a person knows that the time was not clef's
@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from clef.errors import EngineError, Refused, Rejected, TimedOut, TooLong, Unavailable
+from clef.errors import Barred, EngineError, Refused, Rejected, TimedOut, TooLong, Unavailable
 
 EXCERPT = 200
 """Characters of a foreign error text that are shown."""
@@ -145,16 +145,16 @@ def _refused(status: int, said: _Said, has_key: bool) -> Refused | None:
         if _FLAGGED.search(said.message):
             return Rejected(f"the engine cannot decide this{said.tail}")
         if has_key:
-            return Refused(f"the engine does not accept the access key{said.tail}", hint="check CLEF_UPSTREAM_KEY")
-        return Refused(f"the engine wants an access key{said.tail}", hint="set CLEF_UPSTREAM_KEY")
+            return Barred(f"the engine does not accept the access key{said.tail}", hint="check CLEF_UPSTREAM_KEY")
+        return Barred(f"the engine wants an access key{said.tail}", hint="set CLEF_UPSTREAM_KEY")
     if _UNDECIDING.search(said.message) or (status == 501 and not _IMAGES.search(said.message)):
         hint = "load a decision model such as Clef-Flash, or name one in CLEF_UPSTREAM_MODEL"
-        return Refused(f"the engine's model is not a decision model{said.tail}", hint=hint)
+        return Barred(f"the engine's model is not a decision model{said.tail}", hint=hint)
     if _NO_MODEL.search(said.message):
-        return Refused(f"the engine does not have this model{said.tail}", hint=SET_MODEL)
+        return Barred(f"the engine does not have this model{said.tail}", hint=SET_MODEL)
     if status in (404, 405, 410) or said.codes & _NO_ROUTE_CODES:
         hint = "a llama-server before build 11361 does not have it; or this is another kind of server"
-        return Refused(f"no /v1/systemone at this address{said.tail}", hint=hint)
+        return Barred(f"no /v1/systemone at this address{said.tail}", hint=hint)
     return None
 
 

@@ -15,17 +15,14 @@ from urllib.parse import urlsplit
 import aiohttp
 import orjson
 
-from clef.decisions.examples import Reply, Request
-from clef.decisions.questions import Noul
+from clef.decisions.examples import PROBE, Reply, Request
 from clef.decisions.refusals import MODEL_WANTED, SET_MODEL, error_within, read_error
 from clef.decisions.wire import decode
 from clef.engines.engine import EngineFacts, EngineKind, Phase
 from clef.engines.exchange import Exchange
 from clef.engines.places import Place, body_for, place_of
-from clef.errors import BadReply, ClefError, EngineError, Refused, Rejected, TimedOut, TooLong, Unavailable
+from clef.errors import BadReply, Barred, ClefError, EngineError, Refused, Rejected, TimedOut, TooLong, Unavailable
 
-PROBE = Request("ping", (Noul("Is this a test?"),))
-"""The smallest real decision: shows that a server decides, not only that it listens."""
 BLIND = replace(PROBE, images=("data:image/png;base64,AAAA",))
 """A picture that is none. A server which decides it all the same does not look at pictures."""
 CHECK_TIMEOUT_S = 1.5
@@ -115,6 +112,10 @@ class UpstreamEngine:
             if error.phase == "failed" and error.is_asked_for:  # nothing left to spend, until then
                 self._fail(self._facts("failed", error), error.retry_after_s)
             raise
+        except Barred as error:
+            if request == PROBE:
+                self._fail(self._facts("failed", error), HOSTED_FRESH_S if self._place.is_hosted else 0)
+            raise
         self._served = reply.model or self._served
         self._answered_at = time.monotonic()
         self._failure = None
@@ -189,7 +190,8 @@ class UpstreamEngine:
         return facts
 
     def _fail(self, facts: EngineFacts, for_s: float) -> None:
-        """Let nobody ask again for a while what was just told."""
+        """Let nobody ask again for a while what was just told; only a decision shows that it has changed."""
+        self._answered_at = -math.inf
         self._failure, self._failed_until = facts, time.monotonic() + for_s
 
     async def _learn_props(self) -> None:
@@ -237,12 +239,12 @@ class UpstreamEngine:
     def _broken(self, error: Exception) -> EngineError:
         """What an exchange that came to no reply means."""
         if isinstance(error, aiohttp.InvalidURL):
-            return Refused(f"{self.address} is not an address", hint="write CLEF_UPSTREAM as http://HOST:PORT")
+            return Barred(f"{self.address} is not an address", hint="write CLEF_UPSTREAM as http://HOST:PORT")
         if isinstance(error, ValueError):
-            return Refused("the access key cannot be sent", hint="CLEF_UPSTREAM_KEY has a character that no header has")
+            return Barred("the access key cannot be sent", hint="CLEF_UPSTREAM_KEY has a character that no header has")
         if isinstance(error, aiohttp.ClientSSLError):
             hint = "is it https, and does this machine trust who signed its certificate?"
-            return Refused(f"no safe connection to {self.address} ({type(error).__name__})", hint=hint)
+            return Barred(f"no safe connection to {self.address} ({type(error).__name__})", hint=hint)
         if isinstance(error, aiohttp.ClientPayloadError):
             if isinstance(error.__cause__, aiohttp.http_exceptions.ContentEncodingError):
                 return BadReply(f"{self.address} sends a reply that is not packed as its header says")

@@ -11,9 +11,9 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from clef.decisions.examples import Example, Failure, Outcome, Reply, Request, Shape
+from clef.decisions.examples import PROBE, Example, Failure, Outcome, Reply, Request, Shape
 from clef.engines.engine import Engine
-from clef.errors import ClefError, Crashed, EngineError, InputError, Unavailable
+from clef.errors import Barred, ClefError, Crashed, EngineError, InputError, Unavailable
 from clef.runs.plan import Ask, plan
 
 ATTEMPTS = 5
@@ -118,12 +118,28 @@ async def answer(ask: Ask, engine: Engine) -> Answered:
     """What comes back for one request. Raises Unavailable when the engine stays away."""
     started = time.perf_counter()
     try:
-        reply = await decide(ask.request, engine)
+        reply = await decide_one(ask.request, engine)
     except Unavailable:
         raise
     except (EngineError, InputError) as error:
         return Answered(ask, None, failure_of(error), time.perf_counter() - started)
     return Answered(ask, reply, None, time.perf_counter() - started)
+
+
+async def decide_one(request: Request, engine: Engine) -> Reply:
+    """As `decide`, for one request of many. What bars every request is Unavailable, for good: going on is of no use.
+
+    What a server says of its key, model or address may be about this request after all, as where a firewall answers
+    403 to a text it does not like; so the smallest decision is asked too.
+    """
+    try:
+        return await decide(request, engine)
+    except Barred as error:
+        try:
+            await decide(PROBE, engine)
+        except Barred:
+            raise Unavailable(error.message, hint=error.hint, phase="failed") from error
+        raise
 
 
 def failure_of(error: ClefError) -> Failure:

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Iterable
 from clef.decisions.examples import Reply, Request
 from clef.engines.engine import Engine
 from clef.errors import ClefError, EngineError, InputError, Unavailable
-from clef.runs.execute import decide
+from clef.runs.execute import decide_one
 
 
 async def many(
@@ -21,7 +21,7 @@ async def many(
         if isinstance(request, InputError):
             return place, request
         try:
-            return place, await decide(request, engine)
+            return place, await decide_one(request, engine)
         except Unavailable:
             raise
         except (EngineError, InputError) as error:

@@ -2,9 +2,9 @@
 
     state      meaning                                              leaves it
     queued     waits for the run before it                          its turn: running; stop: stopped
-    running    rows are being asked                                 last row: finished; engine gone: paused or failed;
+    running    rows are being asked                                 last row: finished; engine gone: paused;
                                                                     stop: stopped
-    paused     the engine is away; it goes on by itself             engine ready: running; stop: stopped
+    paused     no engine answers; it goes on by itself              engine ready: running; stop: stopped
     stopped    someone stopped it, or another model answers now     resume, retry: queued
     failed     it cannot go on: the engine stayed away, or a bug    resume, retry: queued
     finished   every row has an outcome                             retry: queued, with its failed rows
@@ -228,7 +228,7 @@ class RunQueue:
             while not await self._go_on(run_id):
                 pass
         except ClefError as error:
-            await self._move(run_id, "failed", f"{error.message} ({error.hint})" if error.hint else error.message)
+            await self._move(run_id, "failed", _why(error))
         except Exception as error:
             await self._move(run_id, "failed", f"clef itself failed: {type(error).__name__}: {error}")
             raise
@@ -244,9 +244,9 @@ class RunQueue:
         try:
             await job.ask(self._concurrency)
         except Unavailable as error:
-            if run_id in self._impatient or error.phase == "failed":
+            if run_id in self._impatient:
                 raise
-            await self._move(run_id, "paused", error.message)
+            await self._move(run_id, "paused", _why(error))
             return False
         await self._move(run_id, "finished")
         return True
@@ -277,3 +277,8 @@ class RunQueue:
         progress.recent.clear()
         self._tell(run.id, progress.event())
         return True
+
+
+def _why(error: ClefError) -> str:
+    """The reason that is kept with a run: an error, and what to do about it."""
+    return f"{error.message} ({error.hint})" if error.hint else error.message
