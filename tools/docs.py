@@ -1,7 +1,9 @@
 """Turns the settings and the API's own description into docs/settings.md, docs/api.md and docs/cli.md."""
 
+import json
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 from pydantic_core import PydanticUndefined
 
@@ -32,15 +34,16 @@ def api_page() -> str:
     spec = create_app(Settings()).openapi()
     shapes: dict[str, Any] = spec["components"]["schemas"]
     lines = ["# HTTP API", "", NOTE]
-    lines += ['Every error is `{"error": {code, message, hint, fault, problems}}`; `fault` tells whose it is.', ""]
+    lines += ['Errors of `/api` are `{"error": {code, message, hint, fault, problems}}`; `fault` tells whose they are.']
+    lines += [
+        "Those of `/v1` are in the shapes of its protocols. Examples are what the built-in model answers.",
+        "",
+    ]
     for path, methods in spec["paths"].items():
         for method, route in methods.items():
-            if path.startswith("/api"):
-                lines += _route(f"{method.upper()} {path}", route)
+            lines += _route(f"{method.upper()} {path}", route)
     lines += ["## Shapes", ""]
     for name, shape in sorted(shapes.items()):
-        if "Validation" in name:
-            continue
         lines += _shape(name, shape)
     return "\n".join(lines).rstrip() + "\n"
 
@@ -58,12 +61,34 @@ def _route(title: str, route: dict[str, Any]) -> list[str]:
         lines.append("")
     lines += ["| status | body |", "|---|---|"]
     for status, response in route["responses"].items():
-        if status == "422":  # what the framework says it would send; ours is 400, in the one error shape
-            continue
         contents: dict[str, Any] = response.get("content", {})
         shape: dict[str, Any] = next((content.get("schema", {}) for content in contents.values()), {})
         lines.append(f"| {status} | {response['description']}{_name_of(shape)} |")
-    return [*lines, ""]
+    return [*lines, "", *_examples(route)]
+
+
+def _examples(route: dict[str, Any]) -> list[str]:
+    """A request and its reply."""
+    lines = []
+    for kind, content in route.get("requestBody", {}).get("content", {}).items():
+        if "example" in content:
+            is_form = kind == "application/x-www-form-urlencoded"
+            asked = urlencode(content["example"], safe="/") if is_form else content["example"]
+            lines += ["A request:", "", *_fenced(asked)]
+    for status, response in route["responses"].items():
+        for content in response.get("content", {}).values():
+            if "example" in content:
+                lines += [f"Its reply, {status}:" if lines else f"A reply, {status}:", "", *_fenced(content["example"])]
+        headers = [f"{name}: {header['example']}" for name, header in response.get("headers", {}).items()]
+        if headers:
+            lines += [f"The headers of {status}:", "", *_fenced("\n".join(headers))]
+    return lines
+
+
+def _fenced(example: Any) -> list[str]:
+    if isinstance(example, str):
+        return ["```text", *example.splitlines(), "```", ""]
+    return ["```json", *json.dumps(example, indent=2, ensure_ascii=False).splitlines(), "```", ""]
 
 
 def _shape(name: str, shape: dict[str, Any]) -> list[str]:

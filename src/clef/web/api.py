@@ -18,7 +18,7 @@ from clef.web.leaving import while_connected
 from clef.web.lines import STREAM_HEADERS, line, row_line
 from clef.web.predict import predict, read_request
 from clef.web.runs_api import summary_of
-from clef.web.schemas import ErrorResponse, Health, PredictRequest, PredictResponse
+from clef.web.schemas import ErrorResponse, Health, PredictRequest, PredictResponse, json_body
 from clef.web.tables import TABLE_BODY, BadRows, Reading, TableBody, read_table, read_upload
 
 ERRORS: dict[int | str, dict[str, Any]] = {
@@ -29,6 +29,35 @@ ERRORS: dict[int | str, dict[str, Any]] = {
     504: {"model": ErrorResponse, "description": "The engine took too long"},
 }
 
+PREDICT_EXAMPLE = {
+    "state": "I was charged twice.",
+    "questions": [{"question": "Which team?", "answers": ["billing", "technical"]}],
+}
+PREDICT_REPLY = {
+    "results": [
+        {
+            "question": "Which team?",
+            "position": 0,
+            "type": "choice",
+            "prediction": "billing",
+            "confidence": 0.93282,
+            "probability": 0.96641,
+            "margin": 0.93282,
+            "entropy": 0.14702,
+            "tie": False,
+            "answers": [
+                {"answer": "billing", "probability": 0.96641},
+                {"answer": "technical", "probability": 0.03359},
+            ],
+            "options": ["billing", "technical"],
+        }
+    ],
+    "model": "sparrow-nano-general-v1.1",
+    "shape": "isolated",
+    "input_tokens": 10,
+    "engine": "builtin",
+    "elapsed_ms": 5.29,
+}
 router = APIRouter(prefix="/api")
 
 
@@ -53,15 +82,8 @@ async def health(request: Request) -> Health:
 @router.post(
     "/predict",
     response_model=PredictResponse,
-    responses=ERRORS,
-    openapi_extra={
-        "requestBody": {
-            "required": True,
-            "content": {
-                "application/json": {"schema": PredictRequest.model_json_schema(ref_template="#/$defs/{model}")}
-            },
-        }
-    },
+    responses=ERRORS | {200: {"content": {"application/json": {"example": PREDICT_REPLY}}}},
+    openapi_extra=json_body(PredictRequest, PREDICT_EXAMPLE),
 )
 async def post_predict(request: Request) -> Json:
     """Decide the questions about a state, all in one request to the engine."""

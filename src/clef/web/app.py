@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from functools import partial
 
 from fastapi import APIRouter, FastAPI
 from starlette.types import ASGIApp, Scope
@@ -30,6 +31,7 @@ from clef.web import (
     schema_files,
 )
 from clef.web.assets import Assets
+from clef.web.description import describe
 from clef.web.express import Express
 from clef.web.gatekeeping import gate_of_file
 from clef.web.keys import Unauthorized
@@ -85,6 +87,7 @@ def create_app(
         docs_url=None,  # its page loads scripts from elsewhere; /openapi.json is the documentation's source
         redoc_url=None,
     )
+    app.openapi = partial(describe, app)  # type: ignore[method-assign]  # the framework's own way to replace it
     app.state.settings = settings
     app.state.engine = answering
     app.state.line = Line(answering, settings.concurrency, settings.max_waiting, settings.max_wait)

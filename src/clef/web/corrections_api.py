@@ -14,7 +14,7 @@ from clef.reports.export import write_csv
 from clef.runs.store import Store
 from clef.web.bodies import read_json_body
 from clef.web.errors import Json
-from clef.web.schemas import ErrorResponse
+from clef.web.schemas import ErrorResponse, LabelIn, json_body
 
 Place = Annotated[int, Path(ge=0, lt=2**31, description="Place of the row in its run, from 0")]
 
@@ -40,7 +40,7 @@ async def corrections(request: Request, run_id: str, format: Literal["json", "cs
     return StreamingResponse(write_csv(outcomes), media_type="text/csv; charset=utf-8", headers=headers)
 
 
-@router.put("/{run_id}/rows/{position}/label")
+@router.put("/{run_id}/rows/{position}/label", openapi_extra=json_body(LabelIn))
 async def correct(request: Request, run_id: str, position: Place) -> Json:
     """Give a row its label: `{"label": "billing", "note": "…"}`. The numbers of the run go by it from now on."""
     store: Store = request.app.state.store

@@ -19,7 +19,7 @@ from clef.statistics.methods import Method, Recalibrate
 from clef.web.bodies import read_json_body
 from clef.web.errors import Json
 from clef.web.measured import Measured, View, ViewQuery, policy_of
-from clef.web.schemas import NOT_FOUND
+from clef.web.schemas import NOT_FOUND, GateIn, json_body
 
 if TYPE_CHECKING:
     from clef.statistics.policy import Policy
@@ -126,7 +126,7 @@ async def compare_runs(
     return Json({"comparisons": [one.to_dict() for one in found]})
 
 
-@router.post("/gate")
+@router.post("/gate", openapi_extra=json_body(GateIn))
 async def apply_gate(request: Request) -> Json:
     """act or review for new answers: `{"policy": …, "results": [...]}`, the results as POST /api/predict gives them.
 

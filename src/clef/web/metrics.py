@@ -23,6 +23,23 @@ OTHER = "other"
 """Label of every path that is no route, whatever strangers ask for."""
 
 
+EXAMPLE = """\
+# HELP clef_requests_total Requests
+# TYPE clef_requests_total counter
+clef_requests_total{method="POST",route="/v1/systemone",status="200"} 1.0
+# HELP clef_input_tokens_total Tokens read by the engine, as it counts them
+# TYPE clef_input_tokens_total counter
+clef_input_tokens_total 32.0
+# HELP clef_engine_phase 1 for the phase the engine is in
+# TYPE clef_engine_phase gauge
+clef_engine_phase{engine="builtin",phase="ready"} 1.0
+"""
+"""Some lines of an answer."""
+REPLIES: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"text/plain": {"schema": {"type": "string"}, "example": EXAMPLE}}}
+}
+
+
 class Requests:
     """Counts requests by route and status, and their durations by route."""
 
@@ -48,7 +65,7 @@ def metrics_router() -> APIRouter:
     """GET /metrics."""
     router = APIRouter(tags=["Operation"])
 
-    @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
+    @router.get("/metrics", response_class=Response, responses=REPLIES)
     async def metrics(request: Request) -> Response:
         """Requests, latency, the line, tokens, the engine's phase and its restarts, for Prometheus."""
         from prometheus_client import CollectorRegistry

@@ -13,7 +13,7 @@ from clef.runs.store import Store
 from clef.web.bodies import read_json_body
 from clef.web.errors import Json
 from clef.web.measured import policy_of
-from clef.web.schemas import NOT_FOUND, ErrorResponse
+from clef.web.schemas import NOT_FOUND, ErrorResponse, PolicyIn, json_body
 
 if TYPE_CHECKING:
     from clef.statistics.wanted import Wanted
@@ -32,7 +32,12 @@ async def policies(request: Request) -> Json:
     return Json({"policies": [one.to_dict() for one in await store.policies.listed()]})
 
 
-@router.post("", status_code=201, responses={409: {"model": ErrorResponse, "description": "The name is in use"}})
+@router.post(
+    "",
+    status_code=201,
+    responses={409: {"model": ErrorResponse, "description": "The name is in use"}},
+    openapi_extra=json_body(PolicyIn),
+)
 async def create(
     request: Request, name: Annotated[str, Query(description="For a body that is a policy or map file itself")] = ""
 ) -> Json:

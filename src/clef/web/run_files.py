@@ -31,10 +31,17 @@ TYPES = {
 }
 Format = Literal["csv", "jsonl", "parquet", "clef"]
 
+RUN_BODY = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+    }
+}
+
 router = APIRouter(prefix="/api/runs", responses=NOT_FOUND)
 
 
-@router.post("/import", status_code=201)
+@router.post("/import", status_code=201, openapi_extra=RUN_BODY)
 async def import_run(request: Request) -> Json:
     """Take in the run of a file that `GET /api/runs/{id}/export?format=clef` or `clef runs export` wrote."""
     body = await request.body()

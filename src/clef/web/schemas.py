@@ -49,6 +49,50 @@ class PredictRequest(Shape):
     """PNG or JPEG as data URLs, before the state; 16 MB each."""
 
 
+class LabelIn(Shape):
+    """The label that a person gives to a row."""
+
+    label: str
+    note: str = ""
+
+
+class PolicyIn(Shape):
+    """A policy to keep: measured on a run, or brought along; one of `run` and `policy`."""
+
+    name: str
+    run: str | None = None
+    """Id of the run that it is measured on, with exactly one of the targets below."""
+    policy: dict[str, Any] | None = None
+    """A policy file, or the file of a recalibration."""
+    accuracy: float | None = None
+    """Target accuracy of what is not checked."""
+    review: float | None = None
+    """Share of the rows that may be checked."""
+    wrong: float | None = None
+    """Cost of a wrong answer, with `check`."""
+    check: float | None = None
+    """Cost of checking one row, with `wrong`."""
+    risk: float | None = None
+    """Guaranteed: at most this share of what is not checked is wrong."""
+    confidence: float | None = None
+    """How sure the guarantee is."""
+    recalibrate: str | None = None
+    """Method of the map that the thresholds are on."""
+    pooled: bool = False
+    """One gate for all questions of a type."""
+    replace: bool = False
+    """Overwrite a policy of this name."""
+
+
+class GateIn(Shape):
+    """Answers to rule on."""
+
+    policy: str | dict[str, Any]
+    """A whole policy, or the name of a saved one."""
+    results: list[dict[str, Any]]
+    """As POST /api/predict gives them."""
+
+
 class AnswerOut(Shape):
     """One allowed answer and its probability."""
 
@@ -146,3 +190,11 @@ class ErrorResponse(Shape):
 
 NOT_FOUND: dict[int | str, dict[str, Any]] = {404: {"model": ErrorResponse, "description": "Nothing has this name"}}
 """What every address with a name in it may answer."""
+
+
+def json_body(model: type[Shape], example: Any = None) -> dict[str, Any]:
+    """What a route that reads its JSON body by hand says of it."""
+    content: dict[str, Any] = {"schema": model.model_json_schema(ref_template="#/components/schemas/{model}")}
+    if example is not None:
+        content["example"] = example
+    return {"requestBody": {"required": True, "content": {"application/json": content}}}

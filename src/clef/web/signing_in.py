@@ -4,6 +4,7 @@ A browser keeps a strict cookie back when a link on another site leads here. So 
 session, asks the browser to come again, now from a page of clef's own, before the key is asked for.
 """
 
+from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from fastapi import APIRouter, Request
@@ -23,16 +24,53 @@ AGAIN = '<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content
 MAX_FORM = 4096
 
 
+def _location(text: str, headers: dict[str, str]) -> dict[str, Any]:
+    """A reply that leads on, for the API's description."""
+    described = {name: {"schema": {"type": "string"}, "example": example} for name, example in headers.items()}
+    return {"description": text, "headers": described}
+
+
+COOKIE = "clef-1a2b3c4d=…; HttpOnly; Max-Age=2592000; Path=/; SameSite=strict"
+ELSEWHERE = _location("Clef asks for no key; on to its page", {"Location": "/"})
+SIGNED_OUT = _location("The session is over", {"Location": "/sign-in"})
+FOREIGN: dict[str, Any] = {"description": "The Host or the Origin is none that clef answers to"}
+SIGN_IN_BODY: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            "application/x-www-form-urlencoded": {
+                "schema": {
+                    "type": "object",
+                    "required": ["key"],
+                    "properties": {
+                        "key": {"type": "string"},
+                        "then": {"type": "string", "description": "Path that is wanted afterwards"},
+                    },
+                },
+                "example": {"key": "KEY", "then": "/runs"},
+            }
+        },
+    }
+}
+SIGN_IN_REPLIES: dict[int | str, dict[str, Any]] = {
+    303: _location("A session, and on to the page that was wanted", {"Location": "/runs", "Set-Cookie": COOKIE}),
+    401: {"description": "The key is wrong; the page asks again"},
+    403: FOREIGN,
+    413: {"description": "Larger than a limit"},
+    429: {"description": "Too many wrong keys from this address; see Retry-After"},
+}
+
+
 def sign_in_pages() -> APIRouter:
     """GET and POST /sign-in, POST /sign-out."""
-    router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
+    router = APIRouter(tags=["Signing in"], default_response_class=HTMLResponse)
 
-    @router.get("/sign-in")
+    @router.get("/sign-in", responses={303: ELSEWHERE})
     async def ask(request: Request, then: str = "/") -> Response:
         """The page that asks for a key."""
         return _page(request, then) if _keys(request) else RedirectResponse("/", 303)
 
-    @router.post("/sign-in")
+    @router.post("/sign-in", status_code=303, openapi_extra=SIGN_IN_BODY, responses=SIGN_IN_REPLIES)
     async def sign_in(request: Request) -> Response:
         """A session for a right key, and on to the page that was wanted."""
         form = dict(parse_qsl((await request.body())[:MAX_FORM].decode("utf-8", "replace")))
@@ -45,7 +83,7 @@ def sign_in_pages() -> APIRouter:
             return _page(request, then, error)
         return _begin(request, keys, name, _local(then))
 
-    @router.post("/sign-out")
+    @router.post("/sign-out", status_code=303, responses={303: SIGNED_OUT, 403: FOREIGN})
     async def sign_out(request: Request) -> Response:
         """The end of the session."""
         keys = _keys(request)

@@ -234,7 +234,11 @@ SYSTEMONE_EXAMPLE = {
     "model": "jev-latest",
     "state": "I was charged twice for my order last week.",
     "questions": {
-        "team": {"type": "choice", "instructions": "Which team?", "criteria": {"billing": "charges", "other": None}},
+        "team": {
+            "type": "choice",
+            "instructions": "Which team?",
+            "criteria": {"billing": "charges", "other": "anything else"},
+        },
         "angry": {"type": "noul", "instructions": "Is the customer angry?"},
         "urgency": {"type": "score", "instructions": "How urgent is it?", "criteria": ["can wait", "today", "now"]},
     },
@@ -252,6 +256,71 @@ DECISIONS_EXAMPLE = {
         {"type": "predicate", "name": "angry", "instructions": "The customer is angry."},
     ],
 }
+
+
+SYSTEMONE_REPLY = {
+    "model": "sparrow-nano-general-v1.1",
+    "answers": {
+        "team": {
+            "type": "choice",
+            "choice": "other",
+            "probabilities": {"billing": 0.30213, "other": 0.69787},
+            "confidence": 0.39574,
+        },
+        "angry": {"type": "noul", "noul": 0.30778},
+        "urgency": {
+            "type": "score",
+            "score": 1.17603,
+            "legend": {"0": "can wait", "1": "today", "2": "now"},
+            "probabilities": {"0": 0.00128, "1": 0.82141, "2": 0.17731},
+            "confidence": 0.73212,
+        },
+    },
+    "usage": {"input_tokens": 32, "output_tokens": 0},
+    "x_questions": "joint",
+}
+DECISIONS_REPLY = {
+    "model": "sparrow-nano-general-v1.1",
+    "answers": [
+        {
+            "type": "choice",
+            "name": "team",
+            "choice": "other",
+            "confidence": 0.40935,
+            "probabilities": [
+                {"value": "billing", "probability": 0.29532},
+                {"value": "other", "probability": 0.70468},
+            ],
+        },
+        {"type": "predicate", "name": "angry", "probability": 0.31515},
+    ],
+    "usage": {
+        "input_tokens": 20,
+        "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
+        "output_tokens": 0,
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": 20,
+    },
+    "x_questions": "joint",
+}
+MODELS_REPLY = {
+    "models": [
+        {
+            "name": "jev-latest",
+            "description": "alias of sparrow-nano-general-v1.1",
+            "release_date": "2026-09-30",
+        },
+        {
+            "name": "sparrow-nano-general-v1.1",
+            "description": "answered by the builtin engine",
+            "release_date": "2026-09-30",
+        },
+    ]
+}
+
+
+def _replies(example: dict[str, Any], errors: dict[int | str, dict[str, Any]]) -> dict[int | str, dict[str, Any]]:
+    return {200: {"content": {"application/json": {"example": example}}}} | errors
 
 
 def _errors(model: type[Shape], invalid: dict[int | str, dict[str, Any]]) -> dict[int | str, dict[str, Any]]:
@@ -288,18 +357,18 @@ INVALID: dict[int | str, dict[str, Any]] = {
 }
 SYSTEMONE: dict[str, Any] = {
     "response_model": SystemOneReply,
-    "responses": _errors(Failed, INVALID),
+    "responses": _replies(SYSTEMONE_REPLY, _errors(Failed, INVALID)),
     "openapi_extra": _body(SYSTEMONE_REQUEST, SYSTEMONE_EXAMPLE, form=True),
     "operation_id": "systemone",
 }
 DECISIONS: dict[str, Any] = {
     "response_model": Decisions,
-    "responses": _errors(OpenAIError, {}),
+    "responses": _replies(DECISIONS_REPLY, _errors(OpenAIError, {})),
     "openapi_extra": _body(DECISIONS_REQUEST, DECISIONS_EXAMPLE),
     "operation_id": "decisions",
 }
 MODELS: dict[str, Any] = {
     "response_model": ModelNames,
-    "responses": {status: _errors(Failed, {})[status] for status in (401, 403, 429)},
+    "responses": _replies(MODELS_REPLY, {status: _errors(Failed, {})[status] for status in (401, 403, 429)}),
     "operation_id": "models",
 }
