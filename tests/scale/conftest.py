@@ -4,8 +4,11 @@ Ray reads its switches when it is imported, so they are set here, before any tes
 """
 
 import asyncio
+import atexit
 import hashlib
 import os
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -17,6 +20,9 @@ from clef.scale.cluster import QUIET
 from tests.fakes.system_one import SystemOne, system_one
 
 os.environ.update(QUIET)
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # or every worker compiles clef, Ray and Arrow for itself
+os.environ["PYTHONPYCACHEPREFIX"] = tempfile.mkdtemp(prefix="clef-bytecode-")
+atexit.register(shutil.rmtree, os.environ["PYTHONPYCACHEPREFIX"], ignore_errors=True)
 os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"  # or Ray takes the outward address for 127.0.0.1
 QUICK = {"health_check_initial_delay_ms": 1000, "health_check_period_ms": 1000, "health_check_failure_threshold": 5}
 NODE: dict[str, Any] = {"num_cpus": 1, "object_store_memory": 80_000_000, "node_ip_address": "127.0.0.1"}

@@ -1,7 +1,9 @@
 """Many machines, on a cluster of two nodes: what one machine would give, whatever is lost on the way."""
 
+import asyncio
 import itertools
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,12 +14,13 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from aiohttp import web
 
 import clef
 from clef.scale.cluster import Cluster
 from clef.scale.on_ray import evaluate_on_ray
 from tests.fakes.system_one import SystemOne, system_one
-from tests.scale.conftest import slow_answer
+from tests.scale.conftest import by_text, slow_answer
 from tests.scale.making import seen, task_for, write_table
 
 pytestmark = pytest.mark.filterwarnings("default")  # Ray Data warns of its own settings
@@ -52,7 +55,16 @@ def test_a_job_that_is_killed_goes_on_where_it_was(
 ) -> None:
     out = tmp_path / "out"
     task = task_for(out, server, part_rows=1000)
-    write_table(table, 4000)
+    write_table(table, 2000)
+    killed = False
+
+    async def hold_the_second_part(server: SystemOne, body: dict[str, Any]) -> web.StreamResponse:
+        number = re.search(r"\d+", body["state"])  # the first decision of an engine has none
+        while not killed and number and int(number[0]) >= 1000:
+            await asyncio.sleep(0.01)
+        return web.json_response(by_text(body))
+
+    server.handler = hold_the_second_part
     options = ["--on", "ray", "--out", str(out), "--workers", "2", "--engine", "upstream", "--upstream", server.address]
     environment = os.environ | {"RAY_ADDRESS": cluster.address}
     child = subprocess.Popen([sys.executable, "-m", "clef", "eval", str(table), *options], env=environment)
@@ -63,6 +75,7 @@ def test_a_job_that_is_killed_goes_on_where_it_was(
     finally:
         child.send_signal(signal.SIGKILL)
         child.wait()
+        killed = True
     kept = {path.stem for path in receipts.glob("*.json")}
     texts = [pq.read_table(out / f"{name}.parquet").column("context").to_pylist() for name in kept]
     asked_before = len(server.bodies)
