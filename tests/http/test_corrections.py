@@ -93,7 +93,7 @@ def test_the_corrected_table_can_be_run_again_and_opens_safely(client: TestClien
         ("0/label", {"label": 3}, 400, "expected a label as text"),
         ("0/label", ["a"], 400, "expected a label as text"),
         ("10/label", {"label": "a"}, 404, "no row at place 10"),
-        (f"{2**70}/label", {"label": "a"}, 400, "less than"),
+        (f"{2**70}/label", {"label": "a"}, 404, "no row at place"),
     ],
 )
 def test_what_is_no_label_is_refused_in_words(
@@ -116,3 +116,15 @@ def test_rows_are_narrowed_by_a_column_of_the_table(client: TestClient, run: str
     found = client.get(f"/api/runs/{run}/rows", params=narrow).json()
     assert found["total"] == 1
     assert client.get(f"/api/runs/{run}/rows", params={"column": 'x"]', "value": "mail"}).json()["total"] == 0
+
+
+@pytest.mark.parametrize("place", [10**6, 2**31, 2**63, 10**30])
+def test_a_place_that_no_row_has_is_not_found_however_large(client: TestClient, run: str, place: int) -> None:
+    address = f"/api/runs/{run}/rows/{place}"
+    asked = [
+        client.get(address),
+        client.put(f"{address}/label", json={"label": "a"}),
+        client.delete(f"{address}/label"),
+    ]
+    asked += [client.get(f"/runs/{run}/rows/{place}"), client.get(f"/runs/{run}/review/{place}")]
+    assert [response.status_code for response in asked] == [404] * len(asked)

@@ -2,6 +2,7 @@
 
 import json
 import random
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from aiohttp import web
 from starlette.testclient import TestClient
 
 from clef.engines.upstream import UpstreamEngine
+from clef.runs.store import Store
 from tests.fakes.system_one import SystemOne
 from tests.http.conftest import Client
 from tests.http.test_runs import create, finished
@@ -112,3 +114,38 @@ def test_one_run_cannot_be_compared(client: TestClient) -> None:
 )
 def test_what_is_no_policy_or_no_result_is_400_in_words(client: TestClient, body: Any) -> None:
     assert client.post("/api/gate", json=body).status_code == 400
+
+
+def test_after_a_restart_the_page_shows_the_numbers_that_were_kept(
+    client: TestClient, client_of: Client, server: SystemOne, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = finished(client, create(client, TABLE)["id"])
+    paths = [f"/runs/{run['id']}/{part}" for part in ("gates", "gates?gate=review-0.3", "slices", "charts")]
+    paths += [f"{path}{'&' if '?' in path else '?'}labels=table" for path in paths]
+    first = [client.get(path) for path in paths]
+    assert [response.status_code for response in first] == [200] * len(paths)
+
+    async def read(self: Store, run_id: str, work: Any) -> Any:
+        pytest.fail("the outcomes were read again")
+
+    client.__exit__(None, None, None)
+    again = client_of(UpstreamEngine(server.address))
+    monkeypatch.setattr(Store, "over", read)
+    assert [again.get(path).text for path in paths] == [response.text for response in first]
+
+
+def test_parts_that_are_asked_for_at_once_are_measured_once(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = finished(client, create(client, TABLE)["id"])
+    read, over = [], Store.over
+
+    async def counted(self: Store, run_id: str, work: Any) -> Any:
+        read.append(run_id)
+        return await over(self, run_id, work)
+
+    monkeypatch.setattr(Store, "over", counted)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(client.get, [f"/runs/{run['id']}/slices"] * 4))
+    assert {response.status_code for response in found} == {200}
+    assert len(read) == 1

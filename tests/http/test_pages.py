@@ -23,6 +23,7 @@ from clef.web import words
 from clef.web.advice import advice
 from clef.web.assets import STATIC, Assets, compress, static_url
 from clef.web.drafts import as_draft, as_json, json_problem, read_draft
+from clef.web.measured import Measured
 from clef.web.run_filter import PAGE_ROWS, Filter
 from clef.web.run_pages import LONGEST_LINK, ask_link
 from clef.web.snippets import snippet
@@ -472,3 +473,19 @@ def test_what_is_finished_has_notes_though_another_question_is_not(client: TestC
     said = client.post("/ask/notes", content=draft(questions=questions)).text
     assert "tokens" in said
     assert 'data-advice="2">Asks the same as question 2.' in said
+
+
+def test_a_bug_behind_a_part_of_a_page_is_told_in_words(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = evaluated(client, "context,question,answer,options\nx,Good?,yes,yes;no\n")
+
+    async def broken(*_: Any) -> Any:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(Measured, "kept", broken)
+    response = client.get(f"/runs/{run}/gates", headers={"HX-Request": "true"})
+    assert response.status_code == 500
+    assert response.headers["content-type"].startswith("text/html")
+    assert "Clef itself failed" in response.text
+    assert "{" not in response.text
+    assert (response.headers["hx-reswap"], response.headers["hx-reselect"]) == ("innerHTML", ".problems")
+    assert client.get(f"/runs/{run}/gates").json()["error"]["code"] == "bug"

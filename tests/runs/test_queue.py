@@ -310,3 +310,29 @@ async def test_a_deleted_run_can_be_brought_back_for_a_day(store: Store) -> None
     await store.purge(datetime.now(UTC) + timedelta(hours=25))
     with pytest.raises(Exception, match="no run"):
         await store.get(run.id)
+
+
+async def test_who_does_not_read_holds_few_events_and_no_outcomes_and_still_hears_of_the_end(store: Store) -> None:
+    queue = RunQueue(store, ScriptedEngine(), 4)
+    run = await store.create(NEW, examples(300))
+    with queue.follow(run.id, latest=True) as asleep, queue.follow(run.id) as awake:
+        await queue.start()
+        await to_the_end(queue, run)
+        assert sum(len(awake.get_nowait().outcomes) for _ in range(awake.qsize())) == 300
+        assert asleep.qsize() <= 3
+        held = [asleep.get_nowait() for _ in range(asleep.qsize())]
+    assert [event.state for event in held] == ["queued", "running", "finished"]
+    assert (held[-1].done, sum(len(event.outcomes) for event in held)) == (300, 0)
+    await queue.close()
+
+
+async def test_a_run_that_pauses_for_ever_does_not_fill_the_memory_of_who_does_not_read(store: Store) -> None:
+    queue = RunQueue(store, ScriptedEngine(), 1)
+    run = await store.create(NEW, examples(1))
+    with queue.follow(run.id, latest=True) as asleep:
+        for number in range(queueing.UNREAD * 2):
+            asleep.put_nowait(Event(("paused", "running")[number % 2], 0, 1, 0, 0))
+        asleep.put_nowait(Event("finished", 1, 1, 0, 0))
+        held = [asleep.get_nowait() for _ in range(asleep.qsize())]
+    assert len(held) == queueing.UNREAD
+    assert held[-1].ended

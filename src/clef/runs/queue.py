@@ -18,7 +18,7 @@ import time
 from collections import deque
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from clef.decisions.examples import Example, Outcome
@@ -32,6 +32,8 @@ WAIT_S = 1.0
 RECENT = 200
 """Rows that the time left is reckoned from."""
 ENDS: tuple[RunState, ...] = ("stopped", "finished", "failed")
+UNREAD = 32
+"""Events that are held for someone who does not read them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,21 @@ class _Progress:
             left_s = (self.run.rows - self.done) / rate if rate else None
         counts = (self.done, self.run.rows, self.failed, self.cached)
         return Event(self.state, *counts, self.reason, rate, left_s, outcomes)
+
+
+class _Latest(asyncio.Queue[Event]):
+    """How a run stands, for someone who may read slowly or not at all: only the last event of a state is held, without
+    its outcomes, and of states that came and went the last ones. The end is always among them.
+    """
+
+    def _init(self, maxsize: int) -> None:
+        self._queue: deque[Event] = deque(maxlen=UNREAD)
+
+    def _put(self, item: Event) -> None:
+        last = self._queue[-1] if self._queue else None
+        if last is not None and (last.state, last.reason) == (item.state, item.reason):
+            self._queue.pop()
+        self._queue.append(replace(item, outcomes=()))
 
 
 class RunQueue:
@@ -161,9 +178,11 @@ class RunQueue:
         return count
 
     @contextmanager
-    def follow(self, run_id: str) -> Iterator[asyncio.Queue[Event]]:
-        """A queue that gets every event of a run from now on, whether or not the run is in line yet."""
-        listener: asyncio.Queue[Event] = asyncio.Queue()
+    def follow(self, run_id: str, *, latest: bool = False) -> Iterator[asyncio.Queue[Event]]:
+        """A queue that gets every event of a run from now on, whether or not the run is in line yet; with `latest` one
+        that holds few of them, and no outcomes, however long nobody reads it.
+        """
+        listener: asyncio.Queue[Event] = _Latest() if latest else asyncio.Queue()
         listeners = self._listeners.setdefault(run_id, [])
         listeners.append(listener)
         try:
@@ -175,7 +194,7 @@ class RunQueue:
 
     async def events(self, run_id: str) -> AsyncGenerator[Event, None]:
         """What happens to a run, from how it stands now to its end."""
-        with self.follow(run_id) as listener:
+        with self.follow(run_id, latest=True) as listener:
             progress = self._progress.get(run_id)
             if progress is None:
                 run = await self._store.get(run_id)

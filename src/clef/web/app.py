@@ -39,6 +39,7 @@ from clef.web.measured import Measured
 from clef.web.metrics import Requests, metrics_router
 from clef.web.pages import pages
 from clef.web.reach import reach_of
+from clef.web.render import problems
 from clef.web.security import FOR_PROGRAMS, OPEN, Guard
 from clef.web.signing_in import refused_page, sign_in_pages
 
@@ -96,7 +97,7 @@ def create_app(
     app.state.requests = Requests()
     app.state.lost = None
     app.state.end = None
-    errors.install(app)
+    errors.install(app, problems)
     for router in _routers():
         app.include_router(router)
     app.mount("/static", Assets(), name="static")

@@ -2,15 +2,18 @@
 
 import re
 from functools import lru_cache, partial
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from fastapi import APIRouter, Request
 
 from clef.runs.store import Store
 from clef.web.assets import STATIC
 from clef.web.errors import Json
+from clef.web.measured import Measured
 from clef.web.run_filter import Labels
-from clef.web.run_numbers import RunNumbers
+
+if TYPE_CHECKING:
+    from clef.statistics.columns import Columns
 
 CLASSES = 25
 """Answers up to which a confusion is drawn."""
@@ -20,7 +23,7 @@ Theme = Literal["light", "dark"]
 Charts = dict[str, Any]
 
 
-def chart_pages(numbers: RunNumbers) -> APIRouter:
+def chart_pages() -> APIRouter:
     """The charts of runs, as a router. They are fetched after the page, which never waits for them."""
     router = APIRouter(include_in_schema=False)
 
@@ -28,9 +31,9 @@ def chart_pages(numbers: RunNumbers) -> APIRouter:
     async def charts(request: Request, run_id: str, theme: Theme = "light", labels: Labels = "own") -> Json:
         """Reliability, risk and coverage, and the confusion of each question, as Vega-Lite."""
         store: Store = request.app.state.store
-        run = await store.get(run_id)
+        measured: Measured = request.app.state.measured
         made = partial(_charts, theme=theme)
-        return Json(await numbers.part(store, run, labels, ("charts", theme), made))
+        return Json(await measured.of_columns(await store.get(run_id), labels, f"page charts {theme}", made))
 
     return router
 
@@ -43,14 +46,12 @@ def tokens(theme: Theme) -> dict[str, str]:
     return {name: light if theme == "light" else dark for name, light, dark in pairs}
 
 
-def _charts(outcomes: Any, theme: Theme) -> Charts:
+def _charts(columns: "Columns", theme: Theme) -> Charts:
     from clef.reports.charts import Palette, confusion_chart, reliability_chart, risk_coverage_chart
     from clef.statistics.calibration import calibration
     from clef.statistics.classes import confusions
-    from clef.statistics.columns import as_columns
     from clef.statistics.risk import risk_coverage
 
-    columns = as_columns(outcomes)
     palette = Palette.of(tokens(theme))
     error = calibration(columns).error
     if error is None:

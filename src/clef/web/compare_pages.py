@@ -14,7 +14,6 @@ from clef.runs.store import Store, StoredRun
 from clef.web.compare_view import FLIP_ROWS, Flipped, Pairing, Show, compare_view, names_of
 from clef.web.render import page
 from clef.web.run_filter import number
-from clef.web.run_numbers import RunNumbers
 from clef.web.run_pages import as_it_is
 
 MOST_RUNS = 6
@@ -25,7 +24,7 @@ KEPT = 4
 """Comparisons that are kept in memory."""
 
 
-def compare_pages(numbers: RunNumbers) -> APIRouter:
+def compare_pages() -> APIRouter:
     """The comparison of runs, as a router."""
     router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
     kept: OrderedDict[tuple[Any, ...], list[Pairing]] = OrderedDict()
@@ -33,7 +32,7 @@ def compare_pages(numbers: RunNumbers) -> APIRouter:
     async def compared(store: Store, runs: list[StoredRun]) -> list[Pairing]:
         key = tuple((run.id, run.revision) for run in runs)
         if key not in kept:
-            outcomes = [await numbers.outcomes(store, run) for run in runs]
+            outcomes = [await store.outcomes(run.id) for run in runs]
             kept[key] = await asyncio.to_thread(compare_view, list(zip(names_of(runs), outcomes, strict=True)))
         kept.move_to_end(key)
         while len(kept) > KEPT:

@@ -2,10 +2,10 @@
 
 import asyncio
 from pathlib import PurePath
-from typing import Annotated, Literal
+from typing import Literal
 from urllib.parse import quote
 
-from fastapi import APIRouter, Path, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import StreamingResponse
 from starlette.responses import Response
 
@@ -14,9 +14,7 @@ from clef.reports.export import write_csv
 from clef.runs.store import Store
 from clef.web.bodies import read_json_body
 from clef.web.errors import Json
-from clef.web.schemas import ErrorResponse, LabelIn, json_body
-
-Place = Annotated[int, Path(ge=0, lt=2**31, description="Place of the row in its run, from 0")]
+from clef.web.schemas import ErrorResponse, LabelIn, Place, json_body
 
 router = APIRouter(
     prefix="/api/runs", responses={404: {"model": ErrorResponse, "description": "No such run, or no such row"}}

@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import orjson
@@ -15,6 +15,8 @@ from starlette.responses import Response
 from clef.errors import ClefError, InputError, Problem
 
 log = logging.getLogger("clef")
+IN_PLACE = {"HX-Reselect": ".problems", "HX-Reswap": "innerHTML"}
+"""The words of an error go into what was to be replaced, which stays, so that another try finds it."""
 
 
 class Json(Response):
@@ -61,26 +63,33 @@ def headers_of(error: ClefError) -> dict[str, str]:
     return {} if after is None else {"Retry-After": str(after)}
 
 
-def install(app: FastAPI) -> None:
-    """Make every error of an app come out in the one shape."""
+def install(app: FastAPI, fragment: Callable[[Request, ClefError], Response]) -> None:
+    """Make every error of an app come out in the one shape; as a fragment where htmx will put it into a page."""
+
+    def shown(request: Request, error: ClefError) -> Response:
+        if "hx-request" not in request.headers:
+            return respond(error)
+        response = fragment(request, error)
+        response.headers.update(headers_of(error) | IN_PLACE)
+        return response
 
     async def clef_error(request: Request, error: Exception) -> Response:
         assert isinstance(error, ClefError)
-        return respond(error)
+        return shown(request, error)
 
     async def invalid(request: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
-        return respond(InputError.of([_problem(item) for item in error.errors()], "the request"))
+        return shown(request, InputError.of([_problem(item) for item in error.errors()], "the request"))
 
     async def http_error(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
         if isinstance(error.__cause__, ClefError):  # raised while the framework was reading the body
-            return respond(error.__cause__)
+            return shown(request, error.__cause__)
         messages = {404: f"no page {request.url.path}", 405: f"{request.method} is not possible here"}
-        return respond(HttpError(messages.get(error.status_code, str(error.detail)), error.status_code))
+        return shown(request, HttpError(messages.get(error.status_code, str(error.detail)), error.status_code))
 
     async def bug(request: Request, error: Exception) -> Response:
-        return respond(Bug("clef itself failed; the terminal it runs in shows where", hint="please report it"))
+        return shown(request, Bug("clef itself failed; the terminal it runs in shows where", hint="please report it"))
 
     app.add_exception_handler(ClefError, clef_error)
     app.add_exception_handler(RequestValidationError, invalid)

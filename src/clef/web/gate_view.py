@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from clef.decisions.examples import Outcome
 from clef.statistics.ladder import Cost, ReviewBudget, Rule, TargetAccuracy
 
 if TYPE_CHECKING:
@@ -62,15 +60,12 @@ class GateRule:
         return ReviewBudget(self.review) if self.way == "review" else Cost(self.wrong, self.check)
 
 
-def gates_view(outcomes: Sequence[Outcome], wanted: GateRule) -> dict[str, Any]:
+def gates_view(columns: Columns, wanted: GateRule, model: str) -> dict[str, Any]:
     """The gates of each question under a rule, each cut with the points that its slider moves on, and their policy."""
-    from clef.statistics.columns import as_columns
     from clef.statistics.gates import REFUSED_UNDER, gates, sides
     from clef.statistics.policy import Policy
 
-    columns = as_columns(outcomes)
     found = gates(columns, wanted.rule)
-    model = next((outcome.model for outcome in outcomes if outcome.model), "")
     questions = []
     for gate, part in zip(found.questions[:MOST_QUESTIONS], columns.by_question(), strict=False):
         rows = dict(sides(part.judged, gate.type))

@@ -5,21 +5,24 @@
     the map of a policy   as fitted on another run; rows whose states that run has as well are left out, and where it is
                           this very run, its own map takes the policy's place
 
-So no row is ever shown by a map that knows its label, and `about` names what is shown.
+So no row is ever shown by a map that knows its label, and `about` names what is shown. The page and the API take their
+numbers from here alike.
 """
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from fastapi import Query
 
+from clef.decisions.examples import Outcome
 from clef.errors import InputError, NotFound, Problem
 from clef.runs.policies import StoredPolicy
 from clef.runs.store import LIVE, Store, StoredRun
 from clef.statistics.methods import Recalibrate
+from clef.web.run_filter import Labels
 
 if TYPE_CHECKING:
     from clef.statistics.columns import Bools, Columns
@@ -29,6 +32,7 @@ HELD = 2
 """Runs whose arrays are held in memory."""
 MOST_HELD = 200_000
 """Outcomes up to which a run's arrays are held."""
+OfOutcomes: TypeAlias = Callable[[Iterator[Outcome]], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,17 +59,17 @@ class Measured:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._held: OrderedDict[tuple[str, int], asyncio.Task[Columns]] = OrderedDict()
+        self._held: OrderedDict[tuple[str, int, Labels], asyncio.Task[Columns]] = OrderedDict()
+        self._making: dict[tuple[str, int, str], asyncio.Task[Any]] = {}
 
-    async def columns(self, run: StoredRun) -> "Columns":
+    async def columns(self, run: StoredRun, labels: Labels = "own") -> "Columns":
         """The arrays of a run; whoever asks while they are made waits for the same ones."""
         from clef.statistics.columns import as_columns
 
-        key = (run.id, run.revision)
+        key = (run.id, run.revision, labels)
         task = self._held.get(key)
         if task is None:
-            task = asyncio.create_task(self._store.over(run.id, as_columns))
-            self._held[key] = task
+            task = self._held[key] = asyncio.create_task(self._over(run, labels, as_columns))
         self._held.move_to_end(key)
         try:
             return await asyncio.shield(task)
@@ -77,6 +81,26 @@ class Measured:
 
     async def kept(self, run: StoredRun, name: str, make: Callable[[], Awaitable[Any]]) -> Any:
         """The numbers of this name, as JSON: those that were kept while they are fresh, else made anew and kept."""
+        key = (run.id, run.revision, name)
+        task = self._making.get(key)
+        if task is None:
+            task = self._making[key] = asyncio.create_task(self._kept(run, name, make))
+            task.add_done_callback(lambda _: self._making.pop(key, None))
+        return await asyncio.shield(task)
+
+    async def of_columns(self, run: StoredRun, labels: Labels, name: str, make: "Callable[[Columns], Any]") -> Any:
+        """What `make` makes of a run's arrays, by a person's labels or by those of the table; kept under the name."""
+
+        async def made() -> Any:
+            return await asyncio.to_thread(make, await self.columns(run, labels))
+
+        return await self.kept(run, f"{name} by {labels} labels", made)
+
+    async def of_outcomes(self, run: StoredRun, labels: Labels, name: str, make: OfOutcomes) -> Any:
+        """The same of its outcomes, for numbers that need what was asked."""
+        return await self.kept(run, f"{name} by {labels} labels", lambda: self._over(run, labels, make))
+
+    async def _kept(self, run: StoredRun, name: str, make: Callable[[], Awaitable[Any]]) -> Any:
         known = await self._store.measures.get(run.id, name)
         if known is not None:
             return known
@@ -84,6 +108,13 @@ class Measured:
         if run.state not in LIVE:
             await self._store.measures.save(run.id, name, run.revision, found)
         return found
+
+    async def _over(self, run: StoredRun, labels: Labels, make: OfOutcomes) -> Any:
+        """What `make` makes of the outcomes; only where labels are put back are they held for it."""
+        if labels == "own":
+            return await self._store.over(run.id, make)
+        outcomes = await self._store.corrections.of_the_table(run.id, await self._store.outcomes(run.id))
+        return await asyncio.to_thread(make, iter(outcomes))
 
     async def named(self, view: ViewQuery) -> tuple[str, StoredPolicy | None]:
         """What tells a view from all others, and its policy. Raises NotFound for a policy that is not there."""

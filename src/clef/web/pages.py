@@ -13,7 +13,6 @@ from clef.web.list_pages import list_pages
 from clef.web.measure_pages import measure_pages
 from clef.web.render import fragment
 from clef.web.review_pages import review_pages
-from clef.web.run_numbers import RunNumbers
 from clef.web.run_pages import run_pages
 
 
@@ -23,12 +22,11 @@ def pages() -> APIRouter:
     router.include_router(ask_pages())
     router.include_router(history_pages())
     router.include_router(list_pages())
-    numbers = RunNumbers()
-    router.include_router(run_pages(numbers))
-    router.include_router(chart_pages(numbers))
-    router.include_router(measure_pages(numbers))
-    router.include_router(review_pages(numbers))
-    router.include_router(compare_pages(numbers))
+    router.include_router(run_pages())
+    router.include_router(chart_pages())
+    router.include_router(measure_pages())
+    router.include_router(review_pages())
+    router.include_router(compare_pages())
     router.include_router(engine_pages())
 
     @router.get("/engine/standing")

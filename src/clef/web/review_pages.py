@@ -10,10 +10,9 @@ from starlette.responses import Response
 from clef.errors import ClefError, NotFound
 from clef.runs.browse import Row
 from clef.runs.store import Store, StoredRun
-from clef.web.measure_pages import suspects_view
+from clef.web.measure_pages import slices_view
 from clef.web.render import fragment, page, problems
 from clef.web.run_filter import Filter
-from clef.web.run_numbers import RunNumbers
 from clef.web.run_pages import as_it_is
 
 MOST_QUEUED = 1000
@@ -22,7 +21,7 @@ DIGITS = 9
 """Answers that have a key of their own."""
 
 
-def review_pages(numbers: RunNumbers) -> APIRouter:
+def review_pages() -> APIRouter:
     """The review of runs, as a router."""
     router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 
@@ -34,7 +33,7 @@ def review_pages(numbers: RunNumbers) -> APIRouter:
         by = "suspects" if request.query_params.get("queue") == "suspects" else "doubt"
         try:
             run = await store.get(run_id)
-            queue = await _suspects(store, numbers, run) if by == "suspects" else await _doubtful(store, run, chosen)
+            queue = await _suspects(request, run) if by == "suspects" else await _doubtful(store, run, chosen)
             if chosen.row is not None and await store.one(run_id, chosen.row) is not None:
                 queue = [chosen.row, *(place for place in queue if place != chosen.row)]
         except NotFound as error:
@@ -69,9 +68,10 @@ async def _doubtful(store: Store, run: StoredRun, chosen: Filter) -> list[int]:
     return await store.places(run.id, rows)
 
 
-async def _suspects(store: Store, numbers: RunNumbers, run: StoredRun) -> list[int]:
+async def _suspects(request: Request, run: StoredRun) -> list[int]:
     """The places of the labels to check that nobody has looked at, the most suspicious first."""
-    found = await suspects_view(store, numbers, run, "own")
+    store: Store = request.app.state.store
+    _, found = await slices_view(request.app.state.measured, store, run, "own")
     looked_at = {one.position for one in await store.corrections.of(run.id)}
     return [place for item in found if (place := item["position"]) not in looked_at]
 

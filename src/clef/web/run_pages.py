@@ -18,7 +18,6 @@ from clef.runs.browse import Row
 from clef.runs.store import Store
 from clef.web.render import fragment, page, problems
 from clef.web.run_filter import Filter
-from clef.web.run_numbers import RunNumbers
 from clef.web.run_view import FEW, RunView, Summaries, rows_of, summary_by
 
 TOKENS_S = 0.5
@@ -27,7 +26,7 @@ LONGEST_LINK = 30_000
 """Characters of a request that a link to Ask may carry."""
 
 
-def run_pages(numbers: RunNumbers) -> APIRouter:
+def run_pages() -> APIRouter:
     """The pages of runs, as a router; handlers reach the store and the settings through `app.state`."""
     router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
     summaries = Summaries()
@@ -48,7 +47,7 @@ def run_pages(numbers: RunNumbers) -> APIRouter:
         chosen = Filter.read(request.query_params)
         rows, summary, reviewed = await asyncio.gather(
             rows_of(store, found, chosen),
-            summary_by(summaries, numbers, store, found, chosen.labels),
+            summary_by(summaries, request.app.state.measured, store, found, chosen.labels),
             store.corrections.counts(run_id),
         )
         opened = {} if rows.opened is None else await row_context(request, rows.opened)

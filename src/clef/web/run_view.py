@@ -6,16 +6,18 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from clef.decisions.examples import Outcome
 from clef.runs.browse import Page, Row
 from clef.runs.measures import SUMMARY
 from clef.runs.store import LIVE, Store, StoredRun
 from clef.statistics.summary import summarise
+from clef.web.measured import Measured
 from clef.web.run_filter import PAGE_ROWS, Filter, Labels
-from clef.web.run_numbers import RunNumbers
 from clef.web.runs_api import summary_of
+
+if TYPE_CHECKING:
+    from clef.statistics.columns import Columns
 
 IN_THE_BACKGROUND = 5_000
 """Outcomes from which a page does not wait for its numbers but comes again for them."""
@@ -201,17 +203,17 @@ class Summaries:
 
 
 async def summary_by(
-    summaries: Summaries, numbers: RunNumbers, store: Store, run: StoredRun, labels: Labels
+    summaries: Summaries, measured: Measured, store: Store, run: StoredRun, labels: Labels
 ) -> Mapping[str, Any] | None:
     """The numbers of a run by a person's labels, or by those of the table."""
     if labels == "own":
         return await summaries.of(store, run)
-    made: Mapping[str, Any] = await numbers.part(store, run, labels, ("summary",), _summary)
+    made: Mapping[str, Any] = await measured.of_columns(run, labels, "page summary", _summary)
     return made
 
 
-def _summary(outcomes: Sequence[Outcome]) -> Mapping[str, Any]:
-    return summarise(outcomes).to_dict()
+def _summary(columns: "Columns") -> Mapping[str, Any]:
+    return summarise(columns).to_dict()
 
 
 async def rows_of(store: Store, run: StoredRun, chosen: Filter) -> Rows:

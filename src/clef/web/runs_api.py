@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import orjson
-from fastapi import APIRouter, Depends, Path, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import StreamingResponse
 
 from clef.decisions.examples import Outcome
@@ -21,7 +21,7 @@ from clef.runs.store import LIVE, NewRun, Store, StoredRun
 from clef.web.errors import Json
 from clef.web.lines import STREAM_HEADERS, row_of
 from clef.web.measured import policy_of
-from clef.web.schemas import NOT_FOUND
+from clef.web.schemas import NOT_FOUND, Place
 from clef.web.tables import TABLE_BODY, BadRows, Reading, TableBody, drawn, read_table
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 HEARTBEAT_S = 10.0
 """A stream says at least this often that it is alive, so that no proxy closes it."""
-Place = Annotated[int, Path(ge=0, lt=2**31, description="Place of the row in its run, from 0")]
 SavedPolicy = Annotated[str | None, Query(description="Name of a saved policy that says act or review")]
 
 router = APIRouter(prefix="/api/runs", responses=NOT_FOUND)

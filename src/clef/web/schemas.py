@@ -3,11 +3,13 @@
 They check by hand because every problem has to be found at once and named in a person's words.
 """
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from fastapi import Path
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from clef.decisions.images import MAX_IMAGES
+from clef.errors import NotFound
 
 
 class Shape(BaseModel):
@@ -188,6 +190,18 @@ class ErrorResponse(Shape):
     error: ErrorBody
 
 
+MOST_PLACE = 2**31
+"""Places that a run can have."""
+
+
+def _there(position: int) -> int:
+    """Raises NotFound for a place that no run has."""
+    if position >= MOST_PLACE:
+        raise NotFound(f"no row at place {position} in this run")
+    return position
+
+
+Place = Annotated[int, Path(ge=0, description="Place of the row in its run, from 0"), AfterValidator(_there)]
 NOT_FOUND: dict[int | str, dict[str, Any]] = {404: {"model": ErrorResponse, "description": "Nothing has this name"}}
 """What every address with a name in it may answer."""
 
