@@ -260,6 +260,25 @@ def test_a_table_of_texts_and_labels_gets_one_question_for_every_row(address: st
     expect(page.locator(".headline-words")).to_contain_text("of 4 answered rows")
 
 
+def test_a_question_file_goes_with_a_table_of_labels(address: str, open_page: NewPage) -> None:
+    page = open_page(f"{address}/evaluate")
+    choose(page, "labels.csv", "message,team,day\npaid twice,billing,1\napp crashes,technical,2\n")
+    expect(page.locator("problem-list")).to_contain_text("2 problems")
+    questions = "team:\n  question: Which team?\n  options: {billing: payments, technical: bugs}\n"
+    for text, said in ((questions.replace("options", "optoins"), "unknown key"), (questions, "")):
+        page.set_input_files(
+            "#question-file", {"name": "q.yaml", "mimeType": "application/yaml", "buffer": text.encode()}
+        )
+        if said:
+            expect(page.locator("problem-list")).to_contain_text(said)
+    expect(page.locator("[data-part=facts]")).to_contain_text("2 rows · 1 question")
+    page.reload()
+    expect(page.locator("[data-part=asked]")).to_have_text("q.yaml")
+    expect(page.locator("[data-part=facts]")).to_contain_text("2 rows · 1 question")
+    run_to_the_end(page)
+    expect(page.locator(".headline-words")).to_contain_text("of 2 answered rows")
+
+
 def test_runs_are_found_deleted_and_brought_back(staged_address: str, open_page: NewPage) -> None:
     page = open_page(f"{staged_address}/evaluate")
     choose(page, "t.csv", table("one", "two"))

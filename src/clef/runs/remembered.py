@@ -10,11 +10,11 @@ from clef.tables import ReadOptions, Table, read
 
 
 async def read_as_before(store: Store, source: bytes | Path, options: ReadOptions) -> Table:
-    """The table, read in a thread. Where no column is named, those that were named for this header before are, and the
-    table says so.
+    """The table, read in a thread. Where neither columns nor questions are named, the columns that were named for this
+    header before are, and the table says so.
     """
     table = await asyncio.to_thread(read, source, options)
-    if options.mapping or not table.facts.columns:
+    if options.mapping or options.questions or not table.facts.columns:
         return table
     mapping = await store.remembered(table.facts.columns)
     if not mapping:

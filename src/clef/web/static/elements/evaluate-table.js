@@ -16,6 +16,7 @@ class EvaluateTable extends HTMLElement {
     this.runButton = this.querySelector('[data-do="run"]');
     this.goodButton = this.querySelector('[data-do="run-good"]');
     this.file = this.querySelector("#file");
+    this.questionFile = this.querySelector("#question-file");
     this.pasted = this.querySelector("#pasted");
     this.pasted.value = remembered(localStorage, KEY, "");
     this.listen();
@@ -31,8 +32,10 @@ class EvaluateTable extends HTMLElement {
       this.querySelector("#cache").checked = settings.cache;
       this.querySelector(`[name=shape][value=${settings.shape}]`).checked = true;
     }
-    const file = id && (await kept(`table.${id}`));
-    if (file && !this.table) this.take(file, choices);
+    const [file, questions] = id ? await Promise.all([kept(`table.${id}`), kept(`questions.${id}`)]) : [];
+    if (!file || this.table) return;
+    this.ask(questions);
+    this.take(file, choices);
   }
 
   save() {
@@ -48,6 +51,13 @@ class EvaluateTable extends HTMLElement {
   listen() {
     this.addEventListener("click", (event) => this.clicked(event));
     this.file.addEventListener("change", () => this.file.files.length && this.take(this.file.files[0]));
+    this.questionFile.addEventListener("change", () => {
+      const [file] = this.questionFile.files;
+      if (!file) return;
+      keep(`questions.${this.id}`, file);
+      this.ask(file);
+      this.read();
+    });
     this.pasted.addEventListener("input", () => remember(localStorage, KEY, this.pasted.value));
     this.addEventListener("input", (event) => event.target.closest(".settings") && this.save());
     this.addEventListener("change", (event) => event.target.matches("[name=shape], #rows, #seed") && this.plan());
@@ -111,7 +121,11 @@ class EvaluateTable extends HTMLElement {
     if (action === "paste") this.togglePaste(event.target.closest("button"));
     else if (action === "use-paste") this.usePaste();
     else if (action === "put-away") this.putAway();
-    else if (action === "sample") {
+    else if (action === "unask") {
+      this.ask();
+      this.questionFile.focus();
+      this.read();
+    } else if (action === "sample") {
       const response = await fetch(this.dataset.sample);
       this.take(new File([await response.blob()], "sample.csv", { type: "text/csv" }));
     } else if (action === "run") this.run();
@@ -125,12 +139,22 @@ class EvaluateTable extends HTMLElement {
     if (!box.hidden) this.pasted.focus();
   }
 
+  // The question file that goes with the table; none where none is given.
+  ask(file = undefined) {
+    this.questions = file;
+    this.questionFile.value = "";
+    if (!file) forget(`questions.${this.id}`);
+    this.part("asked").textContent = file ? file.name : "YAML or JSON, where the table holds labels only";
+    this.querySelector('[data-do="unask"]').hidden = !file;
+  }
+
   putAway() {
     this.planning?.abort();
     this.current = undefined;
     this.table = undefined;
     this.file.value = "";
     forget(`table.${this.id}`);
+    this.ask();
     this.reading.forget();
     this.problems.clear();
     this.part("chosen").hidden = true;
@@ -255,7 +279,13 @@ class EvaluateTable extends HTMLElement {
   }
 
   send(address, signal) {
-    return fetch(address, { method: "POST", body: this.table, headers: { "Content-Type": "text/csv" }, signal });
+    if (!this.questions) {
+      return fetch(address, { method: "POST", body: this.table, headers: { "Content-Type": "text/csv" }, signal });
+    }
+    const body = new FormData();
+    body.append("table", this.table, this.table.name);
+    body.append("questions", this.questions, this.questions.name);
+    return fetch(address, { method: "POST", body, signal });
   }
 
   ready(yes, words) {
@@ -297,7 +327,8 @@ class EvaluateTable extends HTMLElement {
 
   refuse(error) {
     const found = error.problems ?? [];
-    const title = found.length ? `${counted(found.length, "problem")} in this table` : capital(error.message);
+    const inTable = found.length && !this.questions; // else it may be the question file, and the message says so
+    const title = inTable ? `${counted(found.length, "problem")} in this table` : capital(error.message);
     const heading = this.problems.show(title, found, "error", found.length ? "" : (error.hint ?? ""));
     this.ready(error.fault !== "input", "");
     heading.focus();
