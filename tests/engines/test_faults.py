@@ -14,7 +14,7 @@ from jevcompat.mock import FAULTS, MockConfig, make_server
 from clef.decisions.examples import Example, Request, Shape
 from clef.decisions.questions import Choice, Noul, Option, Question, Score
 from clef.engines.upstream import UpstreamEngine
-from clef.errors import BadReply, ClefError, Refused, Rejected
+from clef.errors import BadReply, Barred, ClefError, Rejected
 from clef.runs.execute import outcomes
 
 pytestmark = pytest.mark.anyio
@@ -55,13 +55,13 @@ NOT_READ = "clef does not read it"
 MANY = Request("s", (Choice("?", [f"option {n}" for n in range(65)]),))
 MEETINGS: dict[str, Meeting] = {
     # The address and the key.
-    "wrong-route": Meeting(Refused, "no /v1/systemone at this address", "11361"),
-    "auth-rejects-header": Meeting(Refused, "not accept the access key: This server takes no key.", SET_KEY),
-    "auth-x-api-key": Meeting(Refused, "does not accept the access key", SET_KEY, key=KEY),
+    "wrong-route": Meeting(Barred, "no /v1/systemone at this address", "11361"),
+    "auth-rejects-header": Meeting(Barred, "not accept the access key: This server takes no key.", SET_KEY),
+    "auth-x-api-key": Meeting(Barred, "does not accept the access key", SET_KEY, key=KEY),
     "auth-plain": tolerated("a key is sent", key=KEY),
-    "auth-invalid-403-text": Meeting(Refused, "not accept the access key: bad key", SET_KEY, key="another"),
-    "reject-jev-latest": Meeting(Refused, "Model not served: jev-latest", SET_MODEL),
-    "error-flat": Meeting(Refused, "not have this model: Unknown model: gone", SET_MODEL, model="gone"),
+    "auth-invalid-403-text": Meeting(Barred, "not accept the access key: bad key", SET_KEY, key="another"),
+    "reject-jev-latest": Meeting(Barred, "Model not served: jev-latest", SET_MODEL),
+    "error-flat": Meeting(Barred, "not have this model: Unknown model: gone", SET_MODEL, model="gone"),
     "models-404": tolerated("the list is only asked for to name models that are there"),
     # What it does not take.
     "reject-array-state": Meeting(Rejected, "state: Input should be a valid string"),
@@ -70,7 +70,7 @@ MEETINGS: dict[str, Meeting] = {
     "no-null-description": Meeting(Rejected, "criteria.카페: Input should be a valid string"),
     "cap-64": Meeting(Rejected, "at most 64 items", request=MANY),
     "cap-5-levels": Meeting(Rejected, "at most 5 items"),
-    "text-errors": Meeting(Refused, "not have this model: Unknown model: gone", SET_MODEL, model="gone"),
+    "text-errors": Meeting(Barred, "not have this model: Unknown model: gone", SET_MODEL, model="gone"),
     "validation-400": Meeting(Rejected, "cannot decide this: Input should be", request=Request(7, ASKED)),
     "strict-ids": tolerated("ids upstream are q1, q2, …"),
     "noul-needs-instructions": tolerated("a noul without instructions gets neutral ones"),
