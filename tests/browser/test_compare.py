@@ -46,6 +46,20 @@ def test_two_runs_are_chosen_and_compared_row_by_row(
     expect(page.locator(".drawer .state")).to_be_visible()
 
 
+def test_the_difference_of_a_question_leads_to_its_rows(staged_address: str, open_page: NewPage) -> None:
+    def rows(team: str) -> list[list[str]]:
+        asked = [(row, team) for row in graded(6)] + [(row, "Which one?") for row in graded(4)]
+        return [[row[0], question, *row[2:]] for row, question in asked]
+
+    first, second = (make_run(staged_address, rows(team), name=team) for team in ("Which?", "Which, the last?"))
+    page = open_page(f"{staged_address}/compare?run={first}&run={second}")
+    assert page.locator(".flips tbody tr").count() > 0
+    page.locator(".differences").get_by_role("link", name="Which one?").press("Enter")
+    page.wait_for_url(re.compile("question=Which"))
+    expect(page.locator(".chip.removable")).to_contain_text("Which one?")
+    expect(page.locator(".flips tbody tr")).to_have_count(0)
+
+
 def test_three_runs_are_compared_after_holm_and_unlike_ones_say_why(
     staged_address: str, two: tuple[str, str], open_page: NewPage
 ) -> None:

@@ -83,6 +83,11 @@ def test_a_gate_that_was_set_by_hand_becomes_a_policy(
     assert kept["policy"]["questions"]["Which team?"]["thresholds"]["all"] == threshold
     page.get_by_role("button", name="Save as policy").click()
     expect(page.locator("run-gates [data-part=said]")).to_contain_text("already")
+    page.reload()
+    page.get_by_role("button", name="Export").click()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="by the policy by hand").click()
+    assert re.search(r"\b(act|review)\b", Path(download.value.path()).read_text())
 
 
 def test_a_gate_is_chosen_by_accuracy_budget_or_cost_and_the_address_holds_it(

@@ -24,6 +24,8 @@ TOKENS_S = 0.5
 """How long a row waits to have its tokens counted."""
 LONGEST_LINK = 30_000
 """Characters of a request that a link to Ask may carry."""
+MOST_POLICIES = 10
+"""Policies that the export menu lists."""
 
 
 def run_pages() -> APIRouter:
@@ -45,13 +47,15 @@ def run_pages() -> APIRouter:
         except NotFound as error:
             return await page(request, "missing.html", error.status, error=error)
         chosen = Filter.read(request.query_params)
-        rows, summary, reviewed = await asyncio.gather(
+        rows, summary, reviewed, policies = await asyncio.gather(
             rows_of(store, found, chosen),
             summary_by(summaries, request.app.state.measured, store, found, chosen.labels),
             store.corrections.counts(run_id),
+            store.policies.listed(),
         )
         opened = {} if rows.opened is None else await row_context(request, rows.opened)
         context = {"view": RunView(found, summary, *reviewed), "rows": rows, "chosen": chosen, "few": FEW}
+        context["policies"] = [policy.name for policy in policies[:MOST_POLICIES]]
         return as_it_is(await page(request, "run.html", **context, **opened))
 
     @router.get("/runs/{run_id}/rows/{position}")
