@@ -12,7 +12,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-MODULES = ("startup", "hop", "load", "runs", "tables", "statistics", "page")
+MODULES = ("startup", "hop", "shapes", "load", "runs", "tables", "statistics", "page")
 RESULTS = Path(__file__).with_name("results.md")
 VERSIONS = ("xllamacpp", "sparrow-decider", "fastapi", "aiohttp", "pandas", "jev-eval")
 
