@@ -101,7 +101,7 @@ def evaluate(
     if cluster is None:
         run, outcomes, before = asyncio.run(_measure(source, options, baseline))
     else:
-        before = asyncio.run(_before(baseline)) if baseline else None
+        before = _before(baseline) if baseline else None
         run, outcomes = _on_many(cluster, table, task_of(source, out, options, labelled=True))
     summary = measured(outcomes)
     for path in filter(None, (results, html)):
@@ -140,12 +140,11 @@ async def _measure(
         return await at.run(made.id), await at.outcomes(made.id), before
 
 
-async def _before(baseline: str) -> "list[Outcome]":
+def _before(baseline: str) -> "list[Outcome]":
     from clef.cli.compare import outcomes_of
-    from clef.cli.service import service
+    from clef.cli.service import through
 
-    async with service("reading") as at:
-        return await outcomes_of(at, baseline)
+    return through("reading", lambda at: outcomes_of(at, baseline))
 
 
 def _on_many(cluster: "Cluster", table: str, task: "Task") -> tuple[dict[str, Any], "list[Outcome]"]:

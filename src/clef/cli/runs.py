@@ -1,6 +1,5 @@
 """Turns the runs that are kept into lists, files and further work, with or without a clef that is running."""
 
-import asyncio
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -29,13 +28,9 @@ def list_runs(
     as_json: AsJson = False,
 ) -> None:
     """Runs, newest first."""
-    from clef.cli.service import service
+    from clef.cli.service import through
 
-    async def work() -> list[dict[str, Any]]:
-        async with service("reading") as at:
-            return await at.runs(search, limit)
-
-    found = asyncio.run(work())
+    found = through("reading", lambda at: at.runs(search, limit))
     if as_json:
         say_json(found)
         return
@@ -51,7 +46,7 @@ def show(run_id: RunId, as_json: AsJson = False) -> None:
     """What a run measured."""
     from clef.cli.measured import measured, print_summary
 
-    run, outcomes = asyncio.run(_fetch(run_id))
+    run, outcomes = _fetch(run_id)
     summary = measured(outcomes)
     if as_json:
         say_json(run | {"summary": summary})
@@ -76,16 +71,11 @@ def rows(
     as_json: AsJson = False,
 ) -> None:
     """The rows of a run, the surest first."""
-    from clef.cli.service import service
+    from clef.cli.service import through
 
     chosen: dict[str, Any] = {"show": show, "text": text, "sort": sort, "descending": not ascending}
     chosen |= {"limit": limit, "offset": offset} | ({"question": question} if question is not None else {})
-
-    async def work() -> dict[str, Any]:
-        async with service("reading") as at:
-            return await at.rows(run_id, chosen)
-
-    page = asyncio.run(work())
+    page = through("reading", lambda at: at.rows(run_id, chosen))
     if as_json:
         say_json(page)
         return
@@ -112,16 +102,12 @@ def export(
 ) -> None:
     """Write a run to a file: its rows, a report, or the whole run for another clef."""
     from clef.cli.measured import write
-    from clef.cli.service import service
-
-    async def whole() -> None:
-        async with service("reading") as at:
-            await at.export(run_id, file)
+    from clef.cli.service import through
 
     if file.suffix == ".clef":
-        asyncio.run(whole())
+        through("reading", lambda at: at.export(run_id, file))
     else:
-        run, outcomes = asyncio.run(_fetch(run_id))
+        run, outcomes = _fetch(run_id)
         write(outcomes, file, run["name"], redact=redact)
     say(f"wrote {file}", err=True)
 
@@ -131,13 +117,9 @@ def import_run(
     file: Annotated[Path, typer.Argument(help="A file that `clef runs export … .clef` wrote.")], as_json: AsJson = False
 ) -> None:
     """Take in the run of a file, and say its id."""
-    from clef.cli.service import service
+    from clef.cli.service import through
 
-    async def work() -> str:
-        async with service("writing") as at:
-            return await at.take_in(file)
-
-    taken = asyncio.run(work())
+    taken = through("writing", lambda at: at.take_in(file))
     if as_json:
         say_json({"id": taken})
     else:
@@ -147,13 +129,9 @@ def import_run(
 @app.command()
 def delete(run_id: RunId) -> None:
     """Put a run away; for a day the page or the API can bring it back."""
-    from clef.cli.service import service
+    from clef.cli.service import through
 
-    async def work() -> None:
-        async with service("writing") as at:
-            await at.delete(run_id)
-
-    asyncio.run(work())
+    through("writing", lambda at: at.delete(run_id))
 
 
 @app.command()
@@ -174,14 +152,13 @@ def retry(
 
 def _go_on(run_id: str, options: tuple[str | None, str | None, str | None], *, retry: bool, as_json: bool) -> None:
     from clef.cli.following import follow
-    from clef.cli.service import EngineOptions, service
+    from clef.cli.service import EngineOptions, Service, through
 
-    async def work() -> dict[str, Any]:
-        async with service("writing", EngineOptions(*options)) as at:
-            await at.go_on(run_id, retry=retry)
-            return await follow(at, run_id)
+    async def work(at: Service) -> dict[str, Any]:
+        await at.go_on(run_id, retry=retry)
+        return await follow(at, run_id)
 
-    end = asyncio.run(work())
+    end = through("writing", work, EngineOptions(*options))
     if as_json:
         say_json({name: end[name] for name in ("state", "done", "rows", "failed", "cached")})
     else:
@@ -190,9 +167,11 @@ def _go_on(run_id: str, options: tuple[str | None, str | None, str | None], *, r
         )
 
 
-async def _fetch(run_id: str) -> tuple[dict[str, Any], list[Any]]:
+def _fetch(run_id: str) -> tuple[dict[str, Any], list[Any]]:
     """A run and its outcomes."""
-    from clef.cli.service import service
+    from clef.cli.service import Service, through
 
-    async with service("reading") as at:
+    async def work(at: Service) -> tuple[dict[str, Any], list[Any]]:
         return await at.run(run_id), await at.outcomes(run_id)
+
+    return through("reading", work)

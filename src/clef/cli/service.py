@@ -4,17 +4,20 @@ Commands see one protocol. `Here` opens the store and the engine when they are f
 `There` goes through the HTTP API of the clef that runs, with its engine, its line and its store.
 """
 
-from collections.abc import AsyncGenerator, Mapping
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
 from clef.decisions.examples import Outcome, Reply, Request, Shape
 from clef.engines.engine import EngineFacts
 from clef.errors import SettingsError
 from clef.running import Running, find
 from clef.settings import load_settings
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +147,16 @@ async def service(needs: Needs, options: EngineOptions = NO_ENGINE) -> AsyncGene
         yield chosen
     finally:
         await chosen.close()
+
+
+def through(needs: Needs, work: Callable[[Service], Awaitable[T]], options: EngineOptions = NO_ENGINE) -> T:
+    """What `work` comes to with whoever does it. Raises as `service` does, and what `work` raises."""
+
+    async def whole() -> T:
+        async with service(needs, options) as at:
+            return await work(at)
+
+    return asyncio.run(whole())
 
 
 async def _there(running: Running, options: EngineOptions, needs: Needs) -> Service | None:

@@ -24,9 +24,6 @@ LONG_S = 600
 """Seconds without a byte after which a clef that was there is given up."""
 
 
-JSON_BODY = {"Content-Type": "application/json"}
-
-
 class There:
     """A clef that runs does the work."""
 
@@ -46,7 +43,7 @@ class There:
         """Answer a request as it is, waiting for an engine that is coming up."""
         body = encode(request) | {"model": "clef", "x_questions": request.shape}
         while True:
-            async with self._exchange("POST", "/v1/systemone", data=orjson.dumps(body), headers=JSON_BODY) as response:
+            async with self._exchange("POST", "/v1/systemone", json=body) as response:
                 content = await response.read()
                 if response.status < 300:
                     return decode(orjson.loads(content), request)

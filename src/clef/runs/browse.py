@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from clef.decisions.examples import Outcome
+from clef.errors import NotFound
 from clef.runs.database import READERS, Database
 from clef.runs.rows import read_outcome
 
@@ -34,10 +35,12 @@ SORTS: dict[Sort, str] = {
 }
 MAX_PAGE = 500
 """Rows one page may have."""
+MOST_PLACE = 2**31
+"""Places that a run can have."""
 
 
 @dataclass(frozen=True, slots=True)
-class RowFilter:
+class Narrowed:
     """Which rows, in which order. Each part that is given narrows the rows further."""
 
     show: Show = "all"
@@ -54,10 +57,16 @@ class RowFilter:
     column: str | None = None
     """A column of the table with no role, which must have `value`."""
     value: str = ""
-    reviewed: bool | None = None
-    """Whether a person has looked at the row; None for either."""
     sort: Sort = "rank"
     descending: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class RowFilter(Narrowed):
+    """The same for the store, a page at a time."""
+
+    reviewed: bool | None = None
+    """Whether a person has looked at the row; None for either."""
     limit: int = 100
     offset: int = 0
 
@@ -152,8 +161,15 @@ async def _matching(database: Database, run_id: str, condition: str, values: Seq
     return json.dumps([place for part in parts for place in part])
 
 
+def no_row(position: int) -> NotFound:
+    """The error of a place where a run has no row."""
+    return NotFound(f"no row at place {position} in this run")
+
+
 async def one(database: Database, run_id: str, position: int) -> Row | None:
     """The row at a place of a run, or None where it has no outcome."""
+    if not 0 <= position < MOST_PLACE:
+        return None
     query = (
         f"select examples.*, questions.body, outcomes.* from {_TABLES}"  # noqa: S608
         " where outcomes.run = ? and outcomes.position = ?"

@@ -12,6 +12,7 @@ from typing import Any
 
 from clef.decisions.examples import Outcome
 from clef.errors import InputError, NotFound, Problem
+from clef.runs.browse import no_row
 from clef.runs.database import Database
 from clef.runs.rows import read_question
 
@@ -164,7 +165,7 @@ def _row(connection: sqlite3.Connection, run_id: str, position: int) -> Any:
     )
     cells = connection.execute(query, (run_id, position)).fetchone()
     if cells is None:
-        raise NotFound(f"no row at place {position} in this run")
+        raise no_row(position)
     return cells
 
 

@@ -49,6 +49,11 @@ class Policies:
         query = "select * from policies order by name"
         return await self._database.read(lambda connection: [_stored(cells) for cells in connection.execute(query)])
 
+    async def names(self, limit: int) -> list[str]:
+        """The first names, without what is under them."""
+        query = "select name from policies order by name limit ?"
+        return await self._database.read(lambda connection: [name for (name,) in connection.execute(query, (limit,))])
+
     async def get(self, name: str) -> StoredPolicy:
         """The policy of this name. Raises NotFound."""
         query = "select * from policies where name = ?"

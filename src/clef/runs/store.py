@@ -298,6 +298,14 @@ class Store:
         """The row at a place of a run, or None where it has no outcome."""
         return await browse.one(self._database, run_id, position)
 
+    async def row(self, run_id: str, position: int) -> Row:
+        """The row at a place of a run. Raises NotFound for the run as for the row."""
+        await self.get(run_id)
+        found = await self.one(run_id, position)
+        if found is None:
+            raise browse.no_row(position)
+        return found
+
     async def export(self, run_id: str, path: Path) -> None:
         """Write a run to a file of its own."""
         await self.get(run_id)

@@ -51,10 +51,7 @@ def review_pages() -> APIRouter:
         """One row of a queue, as a fragment."""
         store: Store = request.app.state.store
         try:
-            await store.get(run_id)
-            found = await store.one(run_id, position) if 0 <= position < 2**31 else None
-            if found is None:
-                raise NotFound(f"no row at place {position} in this run")
+            found = await store.row(run_id, position)
         except ClefError as error:
             return problems(request, error)
         return as_it_is(fragment(request, "review_row.html", **await _row(store, run_id, found)))

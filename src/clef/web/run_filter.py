@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from typing import Literal, get_args
 from urllib.parse import urlencode
 
-from clef.runs.browse import RowFilter, Show, Sort
+from clef.runs.browse import Narrowed, RowFilter, Show, Sort
 
 PAGE_ROWS = 100
 """Rows of one page."""
@@ -16,20 +16,9 @@ PLAIN = {"show": "all", "page": 1, "sort": "rank", "text": "", "gate": "", "labe
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
+class Filter(Narrowed):
     """What of a run is looked at; its query string is the page's address."""
 
-    show: Show = "all"
-    question: str | None = None
-    label: str | None = None
-    prediction: str | None = None
-    low: float | None = None
-    high: float | None = None
-    text: str = ""
-    column: str | None = None
-    value: str = ""
-    sort: Sort = "rank"
-    descending: bool = True
     page: int = 1
     row: int | None = None
     """The place of the row that is open."""
@@ -81,21 +70,8 @@ class Filter:
     @property
     def rows(self) -> RowFilter:
         """The same for the store."""
-        return RowFilter(
-            show=self.show,
-            question=self.question,
-            label=self.label,
-            prediction=self.prediction,
-            low=self.low,
-            high=self.high,
-            text=self.text,
-            column=self.column,
-            value=self.value,
-            sort=self.sort,
-            descending=self.descending,
-            limit=PAGE_ROWS,
-            offset=(self.page - 1) * PAGE_ROWS,
-        )
+        narrowed = {item.name: getattr(self, item.name) for item in fields(Narrowed)}
+        return RowFilter(**narrowed, limit=PAGE_ROWS, offset=(self.page - 1) * PAGE_ROWS)
 
 
 def number(text: str | None) -> int | None:

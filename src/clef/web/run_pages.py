@@ -51,22 +51,18 @@ def run_pages() -> APIRouter:
             rows_of(store, found, chosen),
             summary_by(summaries, request.app.state.measured, store, found, chosen.labels),
             store.corrections.counts(run_id),
-            store.policies.listed(),
+            store.policies.names(MOST_POLICIES),
         )
         opened = {} if rows.opened is None else await row_context(request, rows.opened)
         context = {"view": RunView(found, summary, *reviewed), "rows": rows, "chosen": chosen, "few": FEW}
-        context["policies"] = [policy.name for policy in policies[:MOST_POLICIES]]
-        return as_it_is(await page(request, "run.html", **context, **opened))
+        return as_it_is(await page(request, "run.html", policies=policies, **context, **opened))
 
     @router.get("/runs/{run_id}/rows/{position}")
     async def row(request: Request, run_id: str, position: int) -> Response:
         """Everything about one row, as a fragment."""
         store: Store = request.app.state.store
         try:
-            await store.get(run_id)
-            found = await store.one(run_id, position) if 0 <= position < 2**31 else None
-            if found is None:
-                raise NotFound(f"no row at place {position} in this run")
+            found = await store.row(run_id, position)
         except NotFound as error:
             return problems(request, error)
         return fragment(request, "row.html", path=f"/runs/{run_id}", **await row_context(request, found))

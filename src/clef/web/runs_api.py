@@ -11,7 +11,6 @@ from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import StreamingResponse
 
 from clef.decisions.examples import Outcome
-from clef.errors import NotFound
 from clef.runs.browse import MAX_PAGE, Row, RowFilter, Show, Sort
 from clef.runs.budget import too_long
 from clef.runs.measures import SUMMARY
@@ -145,10 +144,7 @@ async def rows(
 async def row(request: Request, run_id: str, position: Place, policy: SavedPolicy = None) -> Json:
     """Everything about one row, its state whole."""
     store: Store = request.app.state.store
-    await store.get(run_id)
-    found = await store.one(run_id, position)
-    if found is None:
-        raise NotFound(f"no row at place {position} in this run")
+    found = await store.row(run_id, position)
     applied = policy_of(await store.policies.get(policy)) if policy is not None else None
     example = found.outcome.example
     return Json(_row(found, applied) | {"state": example.state, "extra": dict(example.extra)})

@@ -9,7 +9,7 @@ from fastapi import Path
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from clef.decisions.images import MAX_IMAGES
-from clef.errors import NotFound
+from clef.runs.browse import MOST_PLACE, no_row
 
 
 class Shape(BaseModel):
@@ -190,14 +190,10 @@ class ErrorResponse(Shape):
     error: ErrorBody
 
 
-MOST_PLACE = 2**31
-"""Places that a run can have."""
-
-
 def _there(position: int) -> int:
     """Raises NotFound for a place that no run has."""
     if position >= MOST_PLACE:
-        raise NotFound(f"no row at place {position} in this run")
+        raise no_row(position)
     return position
 
 
