@@ -1,6 +1,5 @@
 """A real clef on a free port, and a real Chromium that watches what it is told and whom it calls."""
 
-import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator
@@ -16,6 +15,7 @@ from clef.engines.engine import OwnedEngine
 from clef.settings import Settings
 from clef.web.app import create_app
 from tests.browser.staged import StagedEngine
+from tests.needing import need
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 ARGUMENTS = [
@@ -30,9 +30,6 @@ ARGUMENTS = [
 TIMEOUT_MS = 8_000
 START_S = 20
 NewPage = Callable[..., Page]
-
-
-NO_SKIPS = bool(os.environ.get("CLEF_TEST_NO_SKIPS"))  # read before any fixture clears the environment
 
 
 @contextmanager
@@ -94,10 +91,7 @@ def staged_address(_staged_address: str, stage: StagedEngine) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """One Chromium for all tests."""
-    if CHROMIUM is None:
-        if NO_SKIPS:
-            pytest.fail("there is no Chromium on this machine, and CLEF_TEST_NO_SKIPS is set")
-        pytest.skip("there is no Chromium on this machine")
+    need(None if CHROMIUM else "there is no Chromium on this machine")
     with sync_playwright() as playwright:
         found = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         yield found

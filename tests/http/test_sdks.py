@@ -3,7 +3,6 @@
 import asyncio
 import json
 import subprocess
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,8 +14,8 @@ from clef.engines.upstream import UpstreamEngine
 from tests.fakes.pictures import png, url
 from tests.fakes.system_one import SystemOne, even
 from tests.http.conftest import served
+from tests.needing import ROOT, need, without
 
-ROOT = Path(__file__).parents[2]
 LONG = "I was charged twice, refund me. " * 40
 """Over 1 kB, from which on the SDK packs its bodies."""
 QUESTIONS: dict[str, Any] = {
@@ -108,8 +107,7 @@ console.log(JSON.stringify({ answers: reply.answers, models: models.map(({ name 
 
 
 def test_javascript_asks_lists_models_and_reads_our_errors() -> None:
-    if not (ROOT / "node_modules/@typesafe-ai/sdk").exists():
-        pytest.fail("the npm packages are missing: make setup")
+    need(without("node", npm_sdk=True))
     with served(BuiltinEngine()) as address:
         command = ["node", "--input-type=module", "-e", SCRIPT, address, json.dumps(QUESTIONS), LONG]
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=ROOT)

@@ -1,7 +1,6 @@
 """Code that the page gives to copy, run as a person would run it."""
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,9 +17,8 @@ from clef.web.snippets import Language, snippet
 from tests.fakes.pictures import png, url
 from tests.fakes.system_one import SystemOne
 from tests.http.conftest import Client, served
+from tests.needing import ROOT, need, without
 
-ROOT = Path(__file__).parents[2]
-NO_SKIPS = bool(os.environ.get("CLEF_TEST_NO_SKIPS"))
 PNG = url(png(2, 2))
 ASKED = Request(
     [{"role": "user", "content": 'it\'s \\ "new"\n$HOME `id` !x'}, {"role": "assistant", "content": "Où? 👍"}],
@@ -48,20 +46,14 @@ def address(server: SystemOne) -> Iterator[str]:
 
 def missing(language: str) -> str | None:
     """What this machine lacks to run a language; None where nothing."""
-    program = RUNNERS[language][0]
-    if shutil.which(program) is None or (language == "curl" and shutil.which("curl") is None):
-        return f"no {program} here"
-    package = ROOT / "node_modules/@typesafe-ai/sdk"
-    return f"no {package}: npm install" if language == "jssdk" and not package.is_dir() else None
+    return without(RUNNERS[language][0], *["curl"] * (language == "curl"), npm_sdk=language == "jssdk")
 
 
 @pytest.mark.parametrize("language", get_args(Language))
 def test_code_that_was_copied_runs_and_asks_just_the_same(
     address: str, server: SystemOne, language: Language, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lacking = missing(language)
-    if lacking:
-        pytest.fail(lacking) if NO_SKIPS else pytest.skip(lacking)
+    need(missing(language))
     monkeypatch.setenv("CLEF_ENGINE", "upstream")
     monkeypatch.setenv("CLEF_UPSTREAM", server.address)
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
@@ -82,9 +74,7 @@ def test_code_that_was_copied_runs_and_asks_just_the_same(
 def test_code_for_a_clef_with_keys_takes_its_key_from_the_environment(
     server: SystemOne, language: Language, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lacking = missing(language)
-    if lacking:
-        pytest.fail(lacking) if NO_SKIPS else pytest.skip(lacking)
+    need(missing(language))
     key = "a-key-of-many-characters"
     monkeypatch.chdir(tmp_path)
     if language == "jssdk":
