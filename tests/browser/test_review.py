@@ -13,6 +13,8 @@ from tests.browser.test_everywhere import barriers
 
 pytestmark = pytest.mark.browser
 HOSTILE = "<img src=x onerror=document.title=1>"
+AT_WORK = re.compile(r"/review\?.*\brow=")
+"""The review names its row in the address once it listens to keys; what is pressed before is lost."""
 
 
 def test_a_run_is_reviewed_by_keys_alone_and_the_numbers_follow(
@@ -21,6 +23,7 @@ def test_a_run_is_reviewed_by_keys_alone_and_the_numbers_follow(
     run = make_run(staged_address, graded(12), name="graded.csv")  # 9 right; rows 1, 3 and 5 are wrong
     page = open_page(f"{staged_address}/runs/{run}?show=wrong")
     page.get_by_role("link", name="Review", exact=True).click()
+    page.wait_for_url(AT_WORK)
     heading = page.locator("[data-part=heading]")
     done = page.locator("[data-part=done]")
     expect(done).to_have_text("0 of 3")
@@ -63,6 +66,7 @@ def test_rows_without_labels_get_them_in_review(staged_address: str, open_page: 
     page = open_page(f"{staged_address}/runs/{run}", width=360)
     expect(page.locator(".headline-figure")).to_have_text("No accuracy")
     page.get_by_role("link", name="Review", exact=True).click()
+    page.wait_for_url(AT_WORK)
     expect(page.locator(".state")).to_contain_text(HOSTILE)
     expect(page.get_by_role("button", name="The label is right")).to_be_disabled()
     page.get_by_label("Note, kept with your next answer").fill(f"{HOSTILE} note")
