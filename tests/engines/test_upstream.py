@@ -10,6 +10,7 @@ from aiohttp import web
 
 from clef.decisions.examples import Request
 from clef.decisions.questions import Choice, Noul, Score
+from clef.engines.engine import EngineFacts
 from clef.engines.upstream import UpstreamEngine
 from clef.errors import BadReply, ClefError, Refused, TimedOut, TooLong, Unavailable
 from tests.fakes.system_one import SystemOne, even
@@ -196,3 +197,31 @@ async def test_a_server_that_knows_no_such_name_is_asked_for_a_model_as_before(
         with pytest.raises(Refused, match="model is required") as caught:
             await engine.decide(ASKED)
         assert "CLEF_UPSTREAM_MODEL" in str(caught.value.hint)
+
+
+@pytest.mark.parametrize("turns", range(5))
+@pytest.mark.parametrize("error", [None, Unavailable("gone", phase="off")])
+async def test_a_cancellation_that_comes_with_the_answer_is_not_lost(
+    monkeypatch: pytest.MonkeyPatch, turns: int, error: Unavailable | None
+) -> None:
+    engine = UpstreamEngine("http://127.0.0.1:9")
+    told = asyncio.Event()
+
+    async def health() -> EngineFacts:
+        await told.wait()
+        if error is not None:
+            raise error
+        return EngineFacts("upstream", phase="ready", model="m")
+
+    monkeypatch.setattr(engine, "_ask_health", health)
+    task = asyncio.create_task(engine.facts())
+    await asyncio.sleep(0.01)
+    told.set()
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    if task.cancel():
+        with pytest.raises(asyncio.CancelledError):
+            await task
+    else:
+        assert (await task).kind == "upstream"
+    await engine.close()

@@ -115,7 +115,8 @@ class Line:
         self._closed = True
         if self._requests:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._idle.wait(), limit_s)
+                async with asyncio.timeout(limit_s):
+                    await self._idle.wait()
 
     @contextmanager
     def _admitted(self) -> Iterator[None]:

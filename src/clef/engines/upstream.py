@@ -79,7 +79,8 @@ class UpstreamEngine:
         if self._failure is not None and time.monotonic() < self._failed_until:
             return self._failure
         try:
-            return await asyncio.wait_for(self._ask_health(), CHECK_TIMEOUT_S)
+            async with asyncio.timeout(CHECK_TIMEOUT_S):
+                return await self._ask_health()
         except (EngineError, TooLong) as error:
             phase: Phase = "loading" if isinstance(error, Unavailable) and error.phase == "loading" else "off"
             return self._facts(phase, error)
@@ -91,7 +92,8 @@ class UpstreamEngine:
     async def probe(self, timeout_s: float | None = None) -> EngineFacts:
         """Like `facts`, but ready only if a real one-question decision is answered. Never raises."""
         try:
-            await asyncio.wait_for(self.decide(PROBE), timeout_s)
+            async with asyncio.timeout(timeout_s):
+                await self.decide(PROBE)
         except TimeoutError:
             return self._facts("off", TimedOut(f"{self.address} does not answer a decision within {timeout_s} s"))
         except Unavailable as error:

@@ -17,5 +17,6 @@ async def first_of(stop: asyncio.Event, tasks: "set[asyncio.Task[Any]]", timeout
 async def stopped_within(stop: asyncio.Event, pause_s: float) -> bool:
     """Pause, unless the stop comes first; whether it came."""
     with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(stop.wait(), pause_s)
+        async with asyncio.timeout(pause_s):
+            await stop.wait()
     return stop.is_set()

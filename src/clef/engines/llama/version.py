@@ -32,7 +32,8 @@ async def ask_version(program: Program) -> str | None:
     except OSError:
         return None
     try:
-        said, _ = await asyncio.wait_for(process.communicate(), PATIENCE_S)
+        async with asyncio.timeout(PATIENCE_S):
+            said, _ = await process.communicate()
     except TimeoutError:
         return None
     finally:
