@@ -1,32 +1,27 @@
 """Turns the pages into pictures for README and docs: `python tools/screenshots.py` writes docs/images/.
 
 It starts clef with the built-in model on a free port and drives the Chromium of the system; both themes, wide and on
-a phone.
+a phone. With names of pages after it, only those are written.
 """
 
 import shutil
 import sys
 import tempfile
-import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Literal
 
-import uvicorn
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Page, ViewportSize, sync_playwright
 
-from clef.engines.builtin import BuiltinEngine
-from clef.settings import Settings
-from clef.web.app import create_app
+from bench.servers import clef
 
 IMAGES = Path(__file__).parent.parent / "docs" / "images"
-SIZES = {"wide": (1440, 1000), "phone": (360, 780)}
+SIZES: dict[str, ViewportSize] = {"wide": {"width": 1440, "height": 1000}, "phone": {"width": 360, "height": 780}}
 NARROW = 900
 """Width below which answers stand under the form."""
 WHOLE_FORM = 1420
 """Height at which the whole form is seen beside its answers."""
-THEMES = ("light", "dark")
+THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 MESSAGES = (
     ("I was charged twice for order", "billing"),
     ("Please refund the payment of invoice", "billing"),
@@ -64,8 +59,14 @@ def run(page: Page) -> None:
     page.get_by_role("button", name="Evaluate", exact=True).click()
     page.wait_for_url("**/runs/*")
     page.locator("run-progress").wait_for(state="detached")
-    page.locator("run-charts[data-state=drawn]").wait_for()
+    drawn(page)
     page.evaluate("scrollTo(0, 0)")
+
+
+def drawn(page: Page) -> None:
+    """Return once the charts and the gates of a run are there."""
+    page.locator("run-charts[data-state=drawn]").wait_for()
+    page.locator("#gates .gate-sum").wait_for()
 
 
 def support(question: str) -> str:
@@ -87,46 +88,62 @@ def measured(page: Page, name: str, question: str) -> str:
     return f"/runs/{made['id']}"
 
 
+def may(page: Page) -> str:
+    """The address of the support messages' run."""
+    return measured(page, "Support, May", "Which team should handle this?")
+
+
+def reworded(page: Page) -> str:
+    """The address of the run of the same messages under a shorter question."""
+    return measured(page, "Support, shorter question", "Which team?")
+
+
 def gates(page: Page) -> None:
     """Where a person may stop checking."""
-    page.goto(measured(page, "Support, May", "Which team should handle this?") + "?gate=accuracy-0.8")
+    page.goto(may(page) + "?gate=accuracy-0.8")
     page.locator("gate-slider").first.wait_for()
-    page.locator("run-charts[data-state=drawn]").wait_for()
+    drawn(page)
 
 
 def review(page: Page) -> None:
     """One row at a time."""
-    page.goto(measured(page, "Support, May", "Which team should handle this?") + "/review?show=wrong")
+    page.goto(may(page) + "/review?show=wrong")
     page.locator(".review-row").wait_for()
 
 
 def compare(page: Page) -> None:
     """Two wordings of one question."""
-    first = measured(page, "Support, May", "Which team should handle this?").split("/")[-1]
-    second = measured(page, "Support, shorter question", "Which team?").split("/")[-1]
-    page.goto(f"/compare?run={first}&run={second}")
+    page.goto("/compare?" + "&".join("run=" + address.split("/")[-1] for address in (may(page), reworded(page))))
 
 
 def charts(page: Page) -> None:
-    """The charts of the sample."""
-    run(page)
-    page.evaluate("document.getElementById('charts').scrollIntoView()")
+    """The charts of a run."""
+    page.goto(may(page))
+    drawn(page)
+    page.locator("run-charts").evaluate("charts => charts.scrollIntoView()")
 
 
 def rows(page: Page) -> None:
     """The wrong rows, the first one opened."""
-    run(page)
-    page.locator(".chip").filter(has_text="wrong").click()
-    page.wait_for_url("**show=wrong*")
+    page.goto(may(page) + "?show=wrong")
+    drawn(page)
     page.locator("[data-row]").first.click()
     page.locator(".drawer").wait_for()
-    page.locator("#rows").scroll_into_view_if_needed()
-    page.evaluate("document.getElementById('rows').scrollIntoView()")
+    page.locator("#rows").evaluate("rows => rows.scrollIntoView()")
 
 
 def runs(page: Page) -> None:
     """The list of runs."""
+    may(page)
+    reworded(page)
     page.goto("/runs")
+
+
+def history(page: Page) -> None:
+    """What was asked before, beside the form."""
+    ask(page)
+    page.get_by_role("button", name="History").click()
+    page.locator("#history .asks li").first.wait_for()
 
 
 def engine(page: Page) -> None:
@@ -136,6 +153,7 @@ def engine(page: Page) -> None:
 
 PAGES: dict[str, Callable[[Page], None]] = {
     "ask": ask,
+    "history": history,
     "evaluate": evaluate,
     "run": run,
     "gates": gates,
@@ -148,60 +166,35 @@ PAGES: dict[str, Callable[[Page], None]] = {
 }
 
 
-def main() -> int:
+def main(names: Sequence[str], folder: Path = IMAGES) -> int:
     """Write every picture, or those that are named; the exit status says whether there was a Chromium."""
     chromium = shutil.which("chromium")
     if chromium is None:
         print("there is no chromium on this machine", file=sys.stderr)
         return 1
-    IMAGES.mkdir(parents=True, exist_ok=True)
-    with served() as address, sync_playwright() as playwright:
+    folder.mkdir(parents=True, exist_ok=True)
+    names = names or list(PAGES)
+    with (
+        tempfile.TemporaryDirectory() as data_dir,
+        clef(engine="builtin", data_dir=data_dir) as address,
+        sync_playwright() as playwright,
+    ):
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
-        for size in SIZES:
+        for size, viewport in SIZES.items():
             for theme in THEMES:
-                picture(browser, address, size, theme, sys.argv[1:] or list(PAGES))
+                page = browser.new_page(
+                    base_url=address, viewport=viewport, color_scheme=theme, reduced_motion="reduce"
+                )
+                for name in names:
+                    page.set_viewport_size(viewport)
+                    PAGES[name](page)
+                    page.mouse.move(0, 0)
+                    page.screenshot(path=folder / f"{name}-{theme}-{size}.png")
+                page.context.close()
         browser.close()
-    print(f"{len(sys.argv[1:] or PAGES) * len(SIZES) * len(THEMES)} pictures in {IMAGES}")
+    print(f"{len(names) * len(SIZES) * len(THEMES)} pictures in {folder}")
     return 0
 
 
-def picture(browser: Browser, address: str, size: str, theme: str, names: Sequence[str]) -> None:
-    """The pages of these names in one size and theme."""
-    width, height = SIZES[size]
-    context = browser.new_context(
-        base_url=address,
-        viewport={"width": width, "height": height},
-        color_scheme="dark" if theme == "dark" else "light",
-        reduced_motion="reduce",
-    )
-    page = context.new_page()
-    for name in names:
-        page.set_viewport_size({"width": width, "height": height})
-        PAGES[name](page)
-        page.mouse.move(0, 0)
-        page.screenshot(path=IMAGES / f"{name}-{theme}-{size}.png")
-    context.close()
-
-
-@contextmanager
-def served() -> Iterator[str]:
-    """The address of a clef in a thread of this process."""
-    engine = BuiltinEngine()
-    engine.load()
-    folder = tempfile.TemporaryDirectory()
-    app = create_app(Settings(data_dir=Path(folder.name)), engine)
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning"))
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    while thread.is_alive() and not server.started:
-        time.sleep(0.02)
-    try:
-        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        thread.join(10)
-        folder.cleanup()
-
-
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(main(sys.argv[1:]))

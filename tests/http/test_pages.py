@@ -16,7 +16,6 @@ from starlette.testclient import TestClient
 
 from clef.decisions.examples import Example, Request
 from clef.decisions.questions import Choice, Noul, Score
-from clef.engines.engine import EngineFacts
 from clef.errors import InputError
 from clef.tables import ReadOptions, read
 from clef.web import words
@@ -249,11 +248,6 @@ def test_numbers_never_claim_more_than_they_are() -> None:
 )
 def test_a_field_is_called_as_the_form_calls_it(path: str, said: str) -> None:
     assert words.field_name(path) == said
-
-
-@pytest.mark.parametrize("phase", ["off", "starting", "loading", "ready", "failed"])
-def test_every_phase_has_its_words(phase: Any) -> None:
-    assert words.PHASES[phase] in words.standing(EngineFacts("llama", phase)) or phase == "ready"
 
 
 def test_an_address_changes_with_its_file_and_may_be_kept_for_ever(client: TestClient) -> None:

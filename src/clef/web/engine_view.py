@@ -270,6 +270,12 @@ def size(count: float) -> str:
     return f"{count / 1e6:.0f} MB" if count < 1e9 else f"{count / 1e9:.1f} GB"
 
 
+def short_path(path: Path) -> str:
+    """A path as a person writes it: what lies in their own folder starts with ~."""
+    home = Path.home()
+    return str("~" / path.relative_to(home)) if path.is_relative_to(home) else str(path)
+
+
 def mebibytes(count: float) -> str:
     """A buffer of llama.cpp."""
     if count < 1024:

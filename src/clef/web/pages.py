@@ -14,6 +14,7 @@ from clef.web.measure_pages import measure_pages
 from clef.web.render import fragment
 from clef.web.review_pages import review_pages
 from clef.web.run_pages import run_pages
+from clef.web.standing import standing_of
 
 
 def pages() -> APIRouter:
@@ -32,6 +33,6 @@ def pages() -> APIRouter:
     @router.get("/engine/standing")
     async def standing(request: Request) -> Response:
         """The dot of the frame with its words, as a fragment."""
-        return fragment(request, "standing.html", facts=await request.app.state.engine.facts())
+        return fragment(request, "standing.html", standing=standing_of(await request.app.state.engine.status()))
 
     return router

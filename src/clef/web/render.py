@@ -16,14 +16,14 @@ from clef.errors import ClefError, InputError
 from clef.web import words
 from clef.web.assets import compress, static_url
 from clef.web.security import SESSION
+from clef.web.standing import standing_of
 
 
 async def page(request: Request, name: str, status: int = 200, **context: Any) -> Response:
     """A whole page in its frame."""
-    facts = await request.app.state.engine.facts()
-    return fragment(
-        request, name, status, facts=facts, path=request.url.path, signed_in=SESSION in request.scope, **context
-    )
+    engine = await request.app.state.engine.status()
+    context |= {"facts": engine.facts, "standing": standing_of(engine)}
+    return fragment(request, name, status, path=request.url.path, signed_in=SESSION in request.scope, **context)
 
 
 def fragment(request: Request, name: str, status: int = 200, **context: Any) -> Response:

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from clef.engines.engine import EngineFacts
-
 TYPES = {"choice": "choice", "noul": "yes/no", "score": "score"}
 """How each question type is called on the page."""
 PHASES = {
@@ -132,14 +130,6 @@ def short(text: str, characters: int = 160) -> str:
     """The beginning of a text, on one line."""
     line = " ".join(text[: characters * 4].split())
     return line if len(line) <= characters else line[: characters - 1].rstrip() + "…"
-
-
-def standing(facts: EngineFacts) -> str:
-    """The engine in a few words, beside its dot."""
-    model = (facts.model or "").rsplit("/", 1)[-1].removesuffix(".gguf")
-    if facts.phase == "ready":
-        return model or ENGINES[facts.kind]
-    return f"{model}: {PHASES[facts.phase]}" if model else PHASES[facts.phase]
 
 
 def field_name(path: str | None) -> str:

@@ -6,6 +6,7 @@ class EngineStanding extends HTMLElement {
       const link = this.querySelector("#standing");
       link.dataset.phase = "failed";
       link.querySelector(".standing-words").textContent = "clef does not answer";
+      link.querySelector(".standing-rest")?.remove();
     });
   }
 }
