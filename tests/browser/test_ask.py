@@ -492,6 +492,7 @@ def test_images_that_cannot_be_taken_are_told_with_the_reason(staged_address: st
 
 def test_an_engine_that_reads_no_images_is_said_to_and_how_to_change_that(address: str, open_page: NewPage) -> None:
     page = open_page(f"{address}/")
+    expect(page.locator("state-images")).to_contain_text("this one reads none")
     drop_of(page, "one.png", "drop")
     expect(page.get_by_role("alert")).to_contain_text("CLEF_IMAGES=1")
     expect(page.locator("state-images img")).to_have_count(0)

@@ -15,7 +15,7 @@ from clef.errors import InputError
 from clef.settings import Settings
 from tests.browser.conftest import NewPage, served
 from tests.browser.test_everywhere import barriers
-from tests.fakes.scripted_engine import LOG, READY, STATUSES, ScriptedEngine
+from tests.fakes.scripted_engine import LOG, READY, STATUSES, ScriptedEngine, child
 from tests.tiny.models import write_openjev
 
 pytestmark = pytest.mark.browser
@@ -263,3 +263,25 @@ def test_the_real_llama_cpp_is_stopped_and_started_from_the_page(
         press(page, "Start")
         expect(page.locator("h1")).to_have_text("llama.cpp: ready", timeout=30_000)
         expect(page.locator(".engine-facts")).to_contain_text("started again once")
+
+
+@pytest.mark.parametrize("status", ["partly", "on the processor"])
+def test_what_is_not_all_on_the_gpu_is_amber_on_every_page(
+    status: str, engine_address: str, script: ScriptedEngine, open_page: NewPage
+) -> None:
+    script.now = STATUSES[status]
+    page = open_page(engine_address)
+    amber = page.locator("h1 .dot").evaluate("dot => getComputedStyle(dot).backgroundColor")
+    for path in ("engine", "runs", "evaluate", ""):
+        page.goto(f"{engine_address.removesuffix('engine')}{path}")
+        dot = page.locator("#standing .dot")
+        assert dot.evaluate("dot => getComputedStyle(dot).backgroundColor") == amber
+    assert amber not in ("rgba(0, 0, 0, 0)", page.locator("#standing").evaluate("at => getComputedStyle(at).color"))
+
+
+def test_a_warning_is_said_once(engine_address: str, script: ScriptedEngine, open_page: NewPage) -> None:
+    warning = "It runs on the processor: this llama.cpp found no GPU."
+    facts = replace(STATUSES["on the processor"].facts, message=warning)
+    script.now = replace(STATUSES["on the processor"], facts=facts, child=child(placement="cpu", warnings=(warning,)))
+    page = open_page(engine_address)
+    expect(page.get_by_text(warning, exact=True)).to_have_count(1)
