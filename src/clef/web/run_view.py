@@ -25,7 +25,7 @@ KEPT = 16
 """Runs whose numbers are kept in memory."""
 RESTS = 10
 """Numbers of a run under way are used for this many times the time that they took to count, so that looking at a
-long run never costs it more than a tenth."""
+long run never costs it more than a tenth; but never once the run has grown twofold."""
 FEW = 20
 """Answered rows below which a share says little."""
 MOST_LABELS = 200
@@ -155,8 +155,16 @@ class _Counted:
     """Numbers in memory, what they are about, and until when they will do."""
 
     revision: int
+    done: int
+    """Rows of the run when they were counted."""
     summary: Mapping[str, Any]
     until: float
+
+    def will_do(self, run: StoredRun, now: float) -> bool:
+        """Whether they are of the run as it stands, or near enough for one under way."""
+        if run.state not in LIVE:
+            return self.revision == run.revision
+        return now < self.until and run.done <= 2 * self.done
 
 
 @dataclass
@@ -170,7 +178,7 @@ class Summaries:
     async def of(self, store: Store, run: StoredRun) -> Mapping[str, Any] | None:
         """The numbers of a run as it stands, or lately stood; None while they are counted for the first time."""
         known = self._counted.get(run.id)
-        if known and (known.revision == run.revision if run.state not in LIVE else self.clock() < known.until):
+        if known and known.will_do(run, self.clock()):
             return known.summary
         kept = await store.measures.get(run.id, SUMMARY)
         if kept is not None:
@@ -196,7 +204,7 @@ class Summaries:
         started = self.clock()
         summary = await summary_of(store, run)
         took_s = self.clock() - started
-        self._counted[run.id] = _Counted(run.revision, summary, self.clock() + RESTS * took_s)
+        self._counted[run.id] = _Counted(run.revision, run.done, summary, self.clock() + RESTS * took_s)
         self._counted.move_to_end(run.id)
         while len(self._counted) > KEPT:
             self._counted.popitem(last=False)
