@@ -249,8 +249,10 @@ def test_a_table_of_texts_and_labels_gets_one_question_for_every_row(address: st
         page, "mail.csv", "message,team\npaid twice,billing\napp crashes,technical\ninvoice,billing\nerror,technical\n"
     )
     expect(page.locator("problem-list")).to_contain_text("give one question for every row")
+    expect(page.locator("[data-part=ready]")).to_have_text("Say above which column is which.")
     page.get_by_label("The right answer").select_option("team")
     expect(page.locator("problem-list")).not_to_contain_text("answer or gold")
+    expect(page.locator("[data-part=ready]")).to_have_text("Write above what is asked of every row.")
     page.get_by_label("The question of every row").fill("Which team?")
     page.get_by_label("The question of every row").press("Enter")
     expect(page.locator("[data-part=facts]")).to_contain_text("4 rows · 1 question")

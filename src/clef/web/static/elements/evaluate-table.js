@@ -238,6 +238,9 @@ class EvaluateTable extends HTMLElement {
   }
 
   notReady(problems, rows) {
+    const missing = problems.filter(({ code }) => code === "missing_column");
+    if (missing.some(({ column }) => column !== "question")) return "Say above which column is which.";
+    if (missing.length) return "Write above what is asked of every row.";
     if (problems.length) return "Mend the table and give it again.";
     return rows ? "" : "There is no row to ask.";
   }

@@ -41,7 +41,9 @@ function table(problems) {
   for (const problem of problems) {
     const row = body.insertRow();
     row.insertCell().textContent = problem.row ?? "";
-    row.insertCell().textContent = problem.line ?? "";
+    const line = row.insertCell();
+    line.className = "wide";
+    line.textContent = problem.line ?? "";
     const column = row.insertCell();
     column.textContent = problem.column ?? "";
     const said = row.insertCell();
@@ -52,7 +54,7 @@ function table(problems) {
   const head = element("thead");
   const titles = head.insertRow();
   for (const name of ["Row", "Line", "Column", "Problem"]) {
-    titles.append(element("th", { scope: "col", textContent: name }));
+    titles.append(element("th", { scope: "col", textContent: name, className: name === "Line" ? "wide" : "" }));
   }
   const whole = element("table", { className: "list small" });
   whole.append(head, body);
