@@ -25,9 +25,14 @@ BUILTIN_ROWS = 10_000
 QUESTION = {"type": "choice", "instructions": "Which team?", "criteria": {"billing": None, "technical": None}}
 
 
+def state(n: int) -> str:
+    """What every way of asking sends as the state of row `n`, so that all give the engine the same to do."""
+    return f"message number {n} about my order"
+
+
 def table(rows: int) -> bytes:
     """A labelled CSV whose states all differ."""
-    lines = [f"message number {n} about my order,Which team?,billing,billing|technical" for n in range(rows)]
+    lines = [f"{state(n)},Which team?,billing,billing|technical" for n in range(rows)]
     return "\n".join(["context,question,answer,options", *lines, ""]).encode()
 
 
@@ -54,7 +59,7 @@ def through_loop(server: str, rows: int) -> float:
 
             async def worker() -> None:
                 for n in line:
-                    body = {"model": "jev-latest", "state": f"message number {n}", "questions": {"q1": QUESTION}}
+                    body = {"model": "jev-latest", "state": state(n), "questions": {"q1": QUESTION}}
                     (await client.post(f"{server}/v1/systemone", json=body)).raise_for_status()
 
             await asyncio.gather(*(worker() for _ in range(CONCURRENCY)))
@@ -73,7 +78,7 @@ def bare(server: str, rows: int) -> float:
 
             async def worker() -> None:
                 for n in line:
-                    body = {"model": "jev-latest", "state": f"message number {n}", "questions": {"q1": QUESTION}}
+                    body = {"model": "jev-latest", "state": state(n), "questions": {"q1": QUESTION}}
                     async with client.post(f"{server}/v1/systemone", json=body) as response:
                         await response.read()
 
@@ -90,7 +95,7 @@ def through_jev_eval(server: str, rows: int, folder: Path) -> float | None:
     if program is None:
         return None
     data = folder / f"{time.time_ns()}.jsonl"
-    lines = [json.dumps({"state": f"message number {n}", "labels": {"team": "billing"}}) for n in range(rows)]
+    lines = [json.dumps({"state": state(n), "labels": {"team": "billing"}}) for n in range(rows)]
     data.write_text("\n".join(lines))
     environment = {**os.environ, "JEV_API_KEY": "none", "TYPESAFE_AI_BASE_URL": f"{server}/v1"}
     command = [program, "run", "--data", str(data), "-q", "team:choice(billing,technical)"]

@@ -1,9 +1,12 @@
 """The built-in model: answers at once, says what it is, and refuses what it would not read."""
 
+import asyncio
+
 import pytest
 
 from clef.decisions.examples import Request
 from clef.decisions.questions import Choice, Noul, Option, Score
+from clef.engines import builtin
 from clef.engines.builtin import BuiltinEngine
 from clef.errors import TooLong
 
@@ -69,3 +72,43 @@ async def test_it_says_what_it_is() -> None:
     assert facts.reachable
     assert "2 MB" in str(facts.message)
     assert "yes/no" in str(facts.message)
+
+
+async def test_texts_that_come_again_are_read_as_the_first_time() -> None:
+    """The tokeniser remembers short texts; what it gives is what the model's own would give, to any length."""
+    from sparrow_decider import Decider
+
+    own, ours = Decider.load().static.tok, BuiltinEngine()._decider.static.tok
+    for text in ("", "refund me", "Ünïcödé 漢字 x9", "word " * 700, "a" * 300):
+        for _ in range(2):
+            assert ours.count(text) == len(own.encode(text, len(text) + 1))
+            assert [ours.encode(text, most) for most in (0, 1, 2, 512)] == [
+                own.encode(text, most) for most in (0, 1, 2, 512)
+            ]
+            ours.encode(text).clear()
+
+
+async def test_short_and_long_requests_get_the_same_answer_wherever_they_are_computed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    request = Request("My card was charged twice", (Noul("Is it about money?"), Choice("Team?", ["billing", "other"])))
+    here = await BuiltinEngine().decide(request)
+    monkeypatch.setattr(builtin, "AT_ONCE", 0)
+    assert await BuiltinEngine().decide(request) == here
+
+
+async def test_many_short_requests_in_a_row_let_others_have_their_turn() -> None:
+    engine, turns = BuiltinEngine(), 0
+    engine.load()
+
+    async def another() -> None:
+        nonlocal turns
+        while True:
+            await asyncio.sleep(0)
+            turns += 1
+
+    other = asyncio.create_task(another())
+    for n in range(20):
+        await engine.decide(Request(f"message {n}", (Noul("Is it angry?"),)))
+    other.cancel()
+    assert turns >= 19

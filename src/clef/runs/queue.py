@@ -29,6 +29,8 @@ from clef.runs.store import NewRun, RunState, Store, StoredRun
 
 WAIT_S = 1.0
 """How often a paused run looks whether its engine is back."""
+TICK_S = 0.05
+"""How often at most someone who follows a run is told of it."""
 RECENT = 200
 """Rows that the time left is reckoned from."""
 ENDS: tuple[RunState, ...] = ("stopped", "finished", "failed")
@@ -205,6 +207,7 @@ class RunQueue:
                 yield event
                 if event.ended:
                     return
+                await asyncio.sleep(TICK_S)
                 event = await listener.get()
 
     async def _move(self, run_id: str, state: RunState, reason: str | None = None) -> None:
