@@ -1,6 +1,7 @@
 """The Ask page as a person uses it."""
 
 import base64
+import json
 import re
 
 import pytest
@@ -525,3 +526,102 @@ def test_each_kind_of_state_keeps_what_was_typed(address: str, open_page: NewPag
     page.get_by_role("button", name="Remove message 1").click()
     decide(page)
     expect(page.locator(".answer")).to_have_count(3)
+
+
+QUESTIONS = "tone:\n  question: What is the tone?\n  levels: [cold, warm]\nspam:\n  question: Is it spam?\n"
+
+
+def test_a_question_file_is_opened_by_choice_and_by_drop_and_saved_again(address: str, open_page: NewPage) -> None:
+    page = open_page(f"{address}/")
+    chosen = FilePayload(name="mine.yaml", mimeType="application/yaml", buffer=QUESTIONS.encode())
+    page.get_by_label("Open a file").set_input_files(chosen)
+    expect(page.locator("question-card")).to_have_count(2)
+    expect(page.get_by_label("Question 1", exact=True)).to_have_value("What is the tone?")
+    expect(page.get_by_label("State", exact=True)).to_have_value(re.compile("charged twice"))
+    expect(page.locator(".undo")).to_contain_text("mine.yaml")
+    page.reload()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save as a file").click()
+    saved = download.value.path().read_text()
+    assert "tone:" in saved and "spam:" in saved and "cold" in saved  # noqa: PT018
+
+    page.get_by_role("button", name="Remove: question 1").click()
+    dropped(page, "again.yml", saved)
+    expect(page.get_by_label("Question 1", exact=True)).to_have_value("What is the tone?")
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator("question-card")).to_have_count(1)
+    expect(page.locator("state-images img")).to_have_count(0)
+
+    dropped(page, "wrong.yaml", QUESTIONS.replace("levels", "lvels"))
+    expect(page.get_by_role("alert")).to_contain_text("line 3")
+    expect(page.locator("#answers-heading")).to_be_focused()
+    expect(page.locator("question-card")).to_have_count(1)
+
+
+def dropped(page: Page, name: str, text: str) -> None:
+    data = page.evaluate_handle(
+        "([name, text]) => { const data = new DataTransfer(); data.items.add(new File([text], name)); return data }",
+        [name, text],
+    )
+    page.locator("#view-questions").dispatch_event("drop", {"dataTransfer": data})
+
+
+def test_questions_are_dragged_into_another_order_and_back_with_escape(address: str, open_page: NewPage) -> None:
+    page = open_page(f"{address}/")
+    page.set_viewport_size({"width": 1440, "height": 1500})
+    asked = page.locator("[data-part=question]")
+    first, second, third = (one.input_value() for one in asked.all())
+    page.get_by_label("Option 1 of question 2", exact=True).or_(
+        page.get_by_label("Question 2", exact=True)
+    ).first.focus()
+
+    def grab(position: int) -> None:
+        page.locator(".grip").nth(position).hover()
+        page.mouse.down()
+
+    def carry(position: int) -> None:
+        box = page.locator(card(page, position)).bounding_box()
+        assert box
+        page.mouse.move(box["x"] + 30, box["y"] + box["height"] - 10, steps=8)
+
+    grab(0)
+    carry(3)
+    page.mouse.up()
+    expect(page.locator(".dragged")).to_have_count(0)
+    assert [one.input_value() for one in asked.all()] == [second, third, first]
+    expect(page.get_by_label("Question 3", exact=True)).to_have_value(first)
+    page.get_by_text("JSON", exact=True).first.click()
+    request = json.loads(page.get_by_role("textbox", name="Request").input_value())
+    assert [question["question"] for question in request["questions"]] == [second, third, first]
+    page.get_by_text("Form", exact=True).click()
+
+    grab(2)
+    page.mouse.move(100, 300, steps=8)
+    expect(page.get_by_label("Question 3", exact=True)).to_have_count(1)
+    page.keyboard.press("Escape")
+    page.mouse.up()
+    assert [one.input_value() for one in asked.all()] == [second, third, first]
+    page.reload()
+    assert [one.input_value() for one in asked.all()] == [second, third, first]
+
+
+def test_a_question_is_dragged_with_a_finger(address: str, open_page: NewPage) -> None:
+    page = open_page(f"{address}/")
+    page.set_viewport_size({"width": 360, "height": 1900})
+    asked = page.locator("[data-part=question]")
+    before = [one.input_value() for one in asked.all()]
+    start, end = page.locator(".grip").nth(1).bounding_box(), page.locator(card(page, 1)).bounding_box()
+    assert start and end  # noqa: PT018
+    touch = page.context.new_cdp_session(page)
+    x, y = start["x"] + 5, start["y"] + 10
+
+    def finger(kind: str, *points: float) -> None:
+        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": x, "y": at} for at in points]})
+
+    finger("touchStart", y)
+    expect(page.locator(".dragged")).to_have_count(1)
+    for step in range(1, 11):
+        finger("touchMove", y + (end["y"] + 5 - y) * step / 10)
+    finger("touchEnd")
+    expect(page.locator(".dragged")).to_have_count(0)
+    assert [one.input_value() for one in asked.all()] == [before[1], before[0], before[2]]

@@ -18,7 +18,7 @@ from clef.tables.decoding import decode
 from clef.tables.documents import explain, parse
 from clef.tables.resolve import TYPES
 from clef.tables.table import Notes, shown
-from clef.tables.yamltext import Document, read_yaml
+from clef.tables.yamltext import Document, read_yaml, write_yaml
 
 _TEXT_KEYS = ("instructions", "question", "definition", "prompt", "text")
 _LIST_KEYS = ("criteria", "options", "levels", "answers", "choices")
@@ -198,3 +198,23 @@ def _plain(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return "" if value is None else str(value)
+
+
+def write_question_set(questions: Mapping[str, Question]) -> str:
+    """A question file in YAML that `read_question_set` reads as the same questions."""
+    return write_yaml({name: _written(question) for name, question in questions.items()})
+
+
+def _written(question: Question) -> dict[str, Any]:
+    written: dict[str, Any] = {"question": question.instructions, "type": question.type}
+    match question:
+        case Choice():
+            is_described = any(option.description is not None for option in question.options)
+            named = {option.name: option.description or "" for option in question.options}
+            written["options"] = named if is_described else list(named)
+        case Score():
+            written["levels"] = list(question.levels)
+        case Noul():
+            sides = {"true": question.true, "false": question.false}
+            written |= {side: text for side, text in sides.items() if text is not None}
+    return written

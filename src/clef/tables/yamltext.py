@@ -1,4 +1,4 @@
-"""Turns YAML text into JSON values, and the path of a field into the line and column where it stands.
+"""Turns YAML text into JSON values and back, and the path of a field into the line and column where it stands.
 
 Plain words mean what YAML 1.2 says: `yes`, `no`, `on` and `off` are text, as an author of options means them; only
 `true`, `false`, `null` and numbers are not. A key that is there twice is a problem, and keys are always text.
@@ -27,6 +27,11 @@ _PLAIN = {
     "null": (re.compile(r"~|null|Null|NULL|"), "~nN\0"),
 }
 """What plain scalars other than text look like: the core schema of YAML 1.2, https://yaml.org/spec/1.2.2/#103."""
+
+_WORDS = re.compile(r"[^\W\d_][^\W_]*(?:[ _][^\W_]+)*[?.!]?")
+"""Text that needs no quotes."""
+_TAKEN = ("true", "false", "null", "yes", "no", "on", "off", "y", "n")
+"""Words that some reader of YAML takes for something else than text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +83,33 @@ def read_yaml(text: str) -> Document:
     if problems:
         raise InputError.of(problems, "the YAML")
     return Document(value, root)
+
+
+def write_yaml(value: Any) -> str:
+    """A JSON value as YAML text that `read_yaml`, and a reader of YAML 1.1, take for the same value."""
+    import yaml
+
+    written: str = yaml.dump(value, Dumper=_dumper(), allow_unicode=True, sort_keys=False, width=100)
+    return written
+
+
+@cache
+def _dumper() -> Any:
+    import yaml
+
+    class Plain(yaml.SafeDumper):  # type: ignore[misc]
+        """Text that could be taken for something else is quoted, and nothing is written as a reference."""
+
+        def ignore_aliases(self, data: Any) -> bool:
+            """Always: a value that is there twice is written twice."""
+            return True
+
+    def text(dumper: Any, value: str) -> Any:
+        is_word = _WORDS.fullmatch(value) and value.lower() not in _TAKEN
+        return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=None if is_word else '"')
+
+    Plain.add_representer(str, text)
+    return Plain
 
 
 @cache

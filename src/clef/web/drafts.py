@@ -7,12 +7,13 @@ number that it cannot hold.
 """
 
 import json
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Literal, NoReturn, get_args
 
 from clef.decisions.examples import Request
-from clef.decisions.questions import Question, read_questions, state_problems
+from clef.decisions.questions import Choice, Noul, Question, Score, read_questions, state_problems
 from clef.errors import InputError, Problem
 from clef.web.predict import read_request
 
@@ -104,7 +105,7 @@ def _question_draft(raw: Any, where: str, problems: list[Problem]) -> dict[str, 
     if not isinstance(raw, dict):
         problems.append(Problem("expected a question, {…}", "not_an_object", column=where))
         return {}
-    known = ("type", "question", "answers", "levels", "true", "false")
+    known = ("id", "type", "question", "answers", "levels", "true", "false")
     draft: dict[str, Any] = {"type": "choice"} | {name: raw[name] for name in known if raw.get(name) is not None}
     if draft["type"] == "score" and "answers" in draft:
         draft.setdefault("levels", draft.pop("answers"))
@@ -119,6 +120,57 @@ def _question_draft(raw: Any, where: str, problems: list[Problem]) -> dict[str, 
         hint = "it can be asked from here all the same"
         problems.append(Problem("the form has no field for what this holds", "no_field", column=where, hint=hint))
     return draft
+
+
+def question_json(question: Question) -> dict[str, Any]:
+    """A question as the body of a predict request holds it."""
+    body: dict[str, Any] = {"type": question.type, "question": question.instructions}
+    match question:
+        case Choice():
+            body["answers"] = [
+                {"answer": option.name, "description": option.description} if option.description else option.name
+                for option in question.options
+            ]
+        case Score():
+            body["levels"] = list(question.levels)
+        case Noul():
+            sides = {"true": question.true, "false": question.false}
+            body |= {side: text for side, text in sides.items() if text is not None}
+    return body
+
+
+def question_draft(question: Question) -> dict[str, Any] | None:
+    """A question as the form holds it; None where the form has no field for a part of it."""
+    problems: list[Problem] = []
+    draft = _question_draft(question_json(question), "", problems)
+    return None if problems else draft
+
+
+def drafts_of(questions: Mapping[str, Question]) -> list[dict[str, Any]]:
+    """Questions of a file as the form holds them, each with its id. Raises InputError for what has no field there."""
+    drafts = {name: question_draft(question) for name, question in questions.items()}
+    hint = "the form holds text only; Evaluate and `clef ask` take this file as it is"
+    problems = [
+        Problem("the form has no field for what this question holds", "no_field", column=f"questions.{name}", hint=hint)
+        for name, draft in drafts.items()
+        if draft is None
+    ]
+    if problems:
+        raise InputError.of(problems, "the questions")
+    return [{"id": name, **draft} for name, draft in drafts.items() if draft is not None]
+
+
+def questions_of(text: str) -> dict[str, Question]:
+    """The questions of a draft by their ids: those of the file they came from, or q1, q2, … Raises InputError."""
+    draft = _opened(text)
+    body = _read_json(draft["json"]) if isinstance(draft.get("json"), str) else draft
+    raw = body.get("questions") if isinstance(body, dict) else None
+    found: dict[str, Question] = {}
+    for place, question in enumerate(read_questions(raw), 1):
+        told = raw[place - 1].get("id") if isinstance(raw, list) else None
+        name = told if isinstance(told, str) and told.strip() and told not in found else f"q{place}"
+        found[name if name not in found else f"{name}_{place}"] = question
+    return found
 
 
 def _opened(text: str) -> dict[str, Any]:

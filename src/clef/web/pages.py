@@ -11,6 +11,7 @@ from clef.web.engine_pages import engine_pages
 from clef.web.history_pages import history_pages
 from clef.web.list_pages import list_pages
 from clef.web.measure_pages import measure_pages
+from clef.web.question_pages import question_pages
 from clef.web.render import fragment
 from clef.web.review_pages import review_pages
 from clef.web.run_pages import run_pages
@@ -21,6 +22,7 @@ def pages() -> APIRouter:
     """Every page, as a router; handlers reach the engine, the settings and the store through `app.state`."""
     router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
     router.include_router(ask_pages())
+    router.include_router(question_pages())
     router.include_router(history_pages())
     router.include_router(list_pages())
     router.include_router(run_pages())

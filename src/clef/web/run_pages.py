@@ -11,11 +11,11 @@ from fastapi.responses import HTMLResponse
 from starlette.responses import Response
 
 from clef.decisions.examples import Example
-from clef.decisions.questions import Choice, Noul, Question, Score
 from clef.engines.engine import Engine
 from clef.errors import ClefError, NotFound
 from clef.runs.browse import Row
 from clef.runs.store import Store
+from clef.web.drafts import question_draft, question_json
 from clef.web.render import fragment, page, problems
 from clef.web.run_filter import Filter
 from clef.web.run_view import FEW, RunView, Summaries, rows_of, summary_by
@@ -100,35 +100,16 @@ def as_it_is(response: Response) -> Response:
 
 def ask_link(example: Example) -> str | None:
     """The address of Ask with what a row asked in the form; None where that is too much for an address."""
-    state = example.state
-    text = state if isinstance(state, str) else json.dumps(state, ensure_ascii=False, indent=2)
-    draft = {
-        "state": text,
-        "as": "text" if isinstance(state, str) else "json",
-        "questions": [_question_draft(example.question)],
-    }
+    state, question = example.state, question_draft(example.question)
+    if question is None:  # only the JSON view can hold it
+        body = {"state": state, "questions": [question_json(example.question)]}
+        draft: dict[str, Any] = {"json": json.dumps(body, ensure_ascii=False, indent=2)}
+    elif isinstance(state, str):
+        draft = {"state": state, "as": "text", "questions": [question]}
+    else:
+        draft = {"state": json.dumps(state, ensure_ascii=False, indent=2), "as": "json", "questions": [question]}
     try:
         packed = base64.urlsafe_b64encode(orjson.dumps(draft)).decode().rstrip("=")
     except TypeError:  # half a character, which no address can carry
         return None
     return f"/#ask={packed}" if len(packed) <= LONGEST_LINK and not example.images else None
-
-
-def _question_draft(question: Question) -> dict[str, Any]:
-    instructions = question.instructions
-    text = instructions if isinstance(instructions, str) else json.dumps(instructions, ensure_ascii=False)
-    draft: dict[str, Any] = {"type": question.type, "question": text}
-    match question:
-        case Choice():
-            draft["answers"] = [
-                {"answer": option.name, "description": option.description}
-                if isinstance(option.description, str)
-                else option.name
-                for option in question.options
-            ]
-        case Score():
-            draft["levels"] = [str(level) for level in question.answers]
-        case Noul():
-            sides = {"true": question.true, "false": question.false}
-            draft |= {side: text for side, text in sides.items() if isinstance(text, str)}
-    return draft

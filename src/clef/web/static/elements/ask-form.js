@@ -42,7 +42,10 @@ class AskForm extends HTMLElement {
     this.addEventListener("change", ({ target }) => {
       if (target.name === "as") this.changeAs();
       if (target.name === "view") this.changeView(target.value);
+      if (target.dataset.part === "question-file") this.takeFile(target);
     });
+    this.addEventListener("pointerdown", (event) => this.grabbed(event));
+    document.addEventListener("drop", (event) => this.droppedFile(event), true);
     this.addEventListener("click", (event) => this.clicked(event));
     this.addEventListener("question-action", (event) => this.act(event.detail));
     this.answers.addEventListener("click", (event) => this.goToProblem(event));
@@ -215,16 +218,58 @@ class AskForm extends HTMLElement {
       card.part("question").focus();
     } else if (example) this.load(example);
     else if (action === "undo") this.undo();
+    else if (action === "save") this.withFiles((files) => files.save(this));
     else if (action === "stop") this.form.dispatchEvent(new Event("htmx:abort"));
   }
 
   load(example) {
-    this.before = this.draft;
-    this.draft = example === "empty" ? EMPTY : this.examples[Number(example)];
     document.getElementById("examples").hidePopover();
     const title = this.querySelector(`[data-example="${example}"] b`).textContent;
-    this.offerUndo(`“${title}” is in the form.`);
+    this.replace(example === "empty" ? EMPTY : this.examples[Number(example)], `“${title}” is in the form.`);
     this.state.focus();
+  }
+
+  // Another draft in place of this one, which can be had back.
+  replace(draft, words) {
+    this.before = this.draft;
+    this.draft = draft;
+    this.offerUndo(words);
+  }
+
+  // What few need is loaded when it is needed.
+  async withFiles(act) {
+    try {
+      await act(await import("./question-file.js"));
+    } catch {
+      this.unreachable({ target: this.form });
+    }
+  }
+
+  takeFile(input) {
+    const [file] = input.files;
+    input.value = "";
+    if (file) this.withFiles((files) => files.open(this, file));
+  }
+
+  // A file of questions that is dropped is for the questions; any other is an image, or nothing that can be taken.
+  droppedFile(event) {
+    const files = [...(event.dataTransfer?.files ?? [])];
+    if (files.length !== 1 || !/\.(ya?ml|json)$/i.test(files[0].name)) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    this.images.over(event, false);
+    this.withFiles(({ open }) => open(this, files[0]));
+  }
+
+  async grabbed(event) {
+    const item = event.button === 0 && event.target.closest(".grip")?.closest("li");
+    if (!item || this.questions.children.length < 2) return;
+    event.preventDefault();
+    const { drag } = await import("./drag-order.js");
+    drag(item, event, () => {
+      this.number();
+      this.edited();
+    });
   }
 
   offerUndo(words, canUndo = true) {

@@ -28,7 +28,7 @@ class QuestionCard extends HTMLElement {
   }
 
   get value() {
-    const value = { type: this.type, question: this.part("question").value };
+    const value = { ...this.told, type: this.type, question: this.part("question").value };
     if (this.type === "noul") {
       for (const side of ["true", "false"]) {
         const text = this.part(side).value;
@@ -46,6 +46,7 @@ class QuestionCard extends HTMLElement {
   }
 
   set value(value) {
+    this.told = value.id ? { id: value.id } : {}; // what a file calls it
     this.part("type").value = value.type ?? "choice";
     this.part("question").value = value.question ?? "";
     this.part("true").value = value.true ?? "";
