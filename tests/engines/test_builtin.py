@@ -36,6 +36,25 @@ async def test_noul_is_the_probability_of_true_whatever_order_the_model_lists() 
     assert reply.answers[0].probabilities[0] == pytest.approx(expected, abs=1e-4)
 
 
+@pytest.mark.parametrize(
+    "state", ["I was charged twice", "battery: 6%\nzone_a: dirt=34", "Ça va? 日本 \u0000\t", "x" * 5000, ""]
+)
+async def test_what_is_kept_of_texts_changes_no_bit_of_an_answer(state: str) -> None:
+    from sparrow_decider import Decider
+
+    question = {
+        "type": "choice",
+        "instructions": "Which?",
+        "criteria": {"a team": None, "Éte": "in summer", "c": "x=1"},
+    }
+    expected = tuple(float(p) for p in Decider.load().probs(state, question)[-1])
+    choice = Choice("Which?", {"a team": None, "Éte": "in summer", "c": "x=1"})
+    engine = BuiltinEngine()
+    replies = [await engine.decide(Request(state, (choice,))) for _ in range(2)]
+    replies += await asyncio.gather(*(engine.decide(Request(state, (choice,))) for _ in range(4)))
+    assert {reply.answers[0].probabilities for reply in replies} == {expected}
+
+
 async def test_json_states_are_read() -> None:
     reply = await BuiltinEngine().decide(Request({"subject": "refund"}, (Noul("Is it about money?"),)))
     assert 0 <= reply.answers[0].probabilities[0] <= 1

@@ -88,6 +88,26 @@ async def test_progress_counts_finished_rows_and_ends_at_the_total(store: Store)
     await queue.close()
 
 
+async def test_who_follows_a_fast_run_is_told_now_and_then_and_of_its_last_row_however_long_the_next_takes(
+    store: Store,
+) -> None:
+    async def stop_at_row_900(state: str) -> None:
+        if int(state.split()[1]) >= 900:
+            await asyncio.Event().wait()
+
+    queue = RunQueue(store, ScriptedEngine(stop_at_row_900), 4)
+    await queue.start()
+    run = await queue.submit(NEW, examples(1000))
+    told = 0
+    async with asyncio.timeout(20):
+        async for event in queue.events(run.id):
+            told += 1
+            if event.done == 900:
+                break
+    assert told < 300
+    await queue.close()
+
+
 async def test_runs_wait_in_line(store: Store) -> None:
     release = asyncio.Event()
 

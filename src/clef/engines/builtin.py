@@ -7,7 +7,7 @@ a text without saying so; here a longer text is refused instead.
 import asyncio
 from collections.abc import Callable
 from functools import cache, lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 from clef.decisions.answers import Answer
 from clef.decisions.examples import Reply, Request
@@ -16,10 +16,10 @@ from clef.decisions.wire import encode
 from clef.engines.engine import EngineFacts
 from clef.errors import Rejected, TooLong
 
+T = TypeVar("T")
 ABOUT = "You are trying the 2 MB built-in model. It is for trying things: it guesses on yes/no questions."
 HOW_TO_LEAVE = "For real answers run `clef serve --model PATH.gguf`, or set CLEF_UPSTREAM to a decision server."
 HOW_TO_SEE = "Images take a model that reads them, with its projector: `CLEF_IMAGES=1 clef serve --model PATH.gguf`."
-
 
 NAME = "sparrow-nano-general-v1.1"
 """The weights inside the sparrow-decider wheel; known without reading them, so that the page need not wait."""
@@ -27,6 +27,8 @@ MAX_TOKENS = 512
 """Tokens of one text (the state, a question, or an option) that the model reads."""
 AT_ONCE = 2000
 """Characters of a request that is answered where it was asked: it takes less than going to a thread and back does."""
+KEPT = 4096
+"""Short texts whose tokens and vectors are held."""
 
 
 class BuiltinEngine:
@@ -51,14 +53,12 @@ class BuiltinEngine:
         if request.images:
             raise Rejected("the built-in model reads no images", hint=HOW_TO_SEE)
         body = encode(request)
-        if _is_short(body):
-            await asyncio.sleep(0)  # who asks much in a row still lets others have their turn
-            return self._decide(request, body)
-        return await asyncio.to_thread(self._decide, request, body)
+        return await _here_or_in_a_thread(body, lambda: self._decide(request, body))
 
     async def count_tokens(self, request: Request) -> int | None:
         """Tokens of the longest text of the request: each text is read by itself."""
-        return await asyncio.to_thread(lambda: max(self._counts(encode(request))))
+        body = encode(request)
+        return await _here_or_in_a_thread(body, lambda: max(self._counts(body)))
 
     async def close(self) -> None:
         """Nothing to give back."""
@@ -95,28 +95,33 @@ class BuiltinEngine:
         return [_load().static.tok.count(text) for text in (as_text(body["state"]), *texts)]
 
 
-def _is_short(body: dict[str, Any]) -> bool:
-    """Whether a request takes well under a millisecond to answer."""
-    return len(str(body)) <= AT_ONCE
+async def _here_or_in_a_thread(body: dict[str, Any], work: Callable[[], T]) -> T:
+    """Do work on a request where it was asked if it takes well under a millisecond and the weights are read."""
+    if len(str(body)) > AT_ONCE or not _load.cache_info().currsize:
+        return await asyncio.to_thread(work)
+    await asyncio.sleep(0)  # who asks much in a row still lets others have their turn
+    return work()
 
 
 class _Tokens:
     """The model's tokeniser, with the texts that come again: the questions and options of a table are on every row."""
 
     def __init__(self, tokeniser: Any) -> None:
-        self._read: Callable[[str], list[int]] = lambda text: tokeniser.encode(text, len(text) + 1)
-        self._read_once = lru_cache(maxsize=4096)(self._read)
+        self._read: Callable[[str], list[int]] = _kept(lambda text: tokeniser.encode(text, len(text) + 1))
 
     def encode(self, text: str, max_len: int = MAX_TOKENS) -> list[int]:
         """Ids of the first `max_len` tokens, as the tokeniser's own."""
-        return self._all(text)[:max_len]
+        return self._read(text)[:max_len]
 
     def count(self, text: str) -> int:
         """Tokens of the whole text."""
-        return len(self._all(text))
+        return len(self._read(text))
 
-    def _all(self, text: str) -> list[int]:
-        return self._read_once(text) if len(text) <= AT_ONCE else self._read(text)
+
+def _kept(read: Callable[[str], T]) -> Callable[[str], T]:
+    """What is read of a text, remembered for the last short ones. Nobody may change it."""
+    once = lru_cache(KEPT)(read)
+    return lambda text: once(text) if len(text) <= AT_ONCE else read(text)
 
 
 @cache
@@ -125,4 +130,5 @@ def _load() -> Any:
 
     decider = Decider.load(NAME)
     decider.static.tok = _Tokens(decider.static.tok)
+    decider.static._pool = _kept(decider.static._pool)  # its vector of a text
     return decider
