@@ -24,7 +24,7 @@ class Answer:
     @property
     def top(self) -> int:
         """Position of the most probable answer; of equal ones the first, so a noul at exactly 0.5 says yes."""
-        return max(range(len(self.probabilities)), key=self.probabilities.__getitem__)
+        return self.probabilities.index(max(self.probabilities))
 
     @property
     def prediction(self) -> str:
@@ -34,7 +34,7 @@ class Answer:
     @property
     def top_probability(self) -> float:
         """Probability of the prediction. Bands, calibration and gates use this, never the confidence."""
-        return self.probabilities[self.top]
+        return max(self.probabilities)
 
     @property
     def margin(self) -> float:
@@ -47,7 +47,7 @@ class Answer:
     @property
     def tie(self) -> bool:
         """Whether two answers share the top probability: then the prediction means nothing."""
-        return sum(p == self.top_probability for p in self.probabilities) > 1
+        return self.probabilities.count(max(self.probabilities)) > 1
 
     @property
     def entropy(self) -> float:

@@ -9,7 +9,7 @@ BadReply, never an answer.
 import json
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from clef.decisions.answers import Answer
 from clef.decisions.examples import Reply, Request
@@ -53,6 +53,8 @@ def normalised(value: Json) -> Json:
     """A copy of a JSON value with all its text in NFC, keys included."""
     if isinstance(value, str):
         return nfc(value)
+    if value is None:
+        return None
     if isinstance(value, Mapping):
         return {nfc(key): normalised(item) for key, item in value.items()}
     if isinstance(value, Sequence):
@@ -90,11 +92,8 @@ def _decode_answer(raw: Any, question: Question, n: int) -> Answer:
     if not isinstance(given, Mapping):
         raise BadReply(f"question {n} has no probabilities in the reply")
     by_name = {nfc(str(name)): value for name, value in given.items()}
-    missing = [key for key in keys if key not in by_name]
-    unknown = [name for name in by_name if name not in keys]
-    if missing or unknown:
-        names = ", ".join(f'"{name}"' for name in (missing or unknown)[:3])
-        raise BadReply(f"question {n}: the reply {'misses' if missing else 'has an option nobody asked for'}: {names}")
+    if by_name.keys() != set(keys):
+        _refuse_names(keys, by_name, n)
     probabilities = tuple(_number(by_name[key], n, key) for key in keys)
     _check_distribution(probabilities, n)
     if isinstance(question, Choice):
@@ -104,8 +103,15 @@ def _decode_answer(raw: Any, question: Question, n: int) -> Answer:
     return Answer(question.type, question.answers, probabilities)
 
 
+def _refuse_names(asked: Sequence[str], given: Mapping[str, Any], n: int) -> NoReturn:
+    missing = [key for key in asked if key not in given]
+    unknown = [name for name in given if name not in asked]
+    names = ", ".join(f'"{name}"' for name in (missing or unknown)[:3])
+    raise BadReply(f"question {n}: the reply {'misses' if missing else 'has an option nobody asked for'}: {names}")
+
+
 def _number(value: Any, n: int, name: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if not isinstance(value, (float, int)) or isinstance(value, bool) or not math.isfinite(value):
         raise BadReply(f'question {n}: the probability of "{name}" is {json.dumps(value, default=str)}, not a number')
     if not -1e-9 <= value <= 1 + 1e-9:
         raise BadReply(f'question {n}: the probability of "{name}" is {value}, outside 0 to 1')
@@ -123,8 +129,9 @@ def rounding_step(probabilities: Sequence[float]) -> float:
 def _check_distribution(probabilities: Sequence[float], n: int) -> None:
     """Half a step may be lost for every rounded value, so servers that round get that much besides."""
     total = math.fsum(probabilities)
-    tolerance = max(SUM_TOLERANCE, len(probabilities) * rounding_step(probabilities) / 2)
-    if abs(total - 1) > tolerance + 1e-9:
+    if abs(total - 1) <= SUM_TOLERANCE + 1e-9:
+        return
+    if abs(total - 1) > len(probabilities) * rounding_step(probabilities) / 2 + 1e-9:
         raise BadReply(f"question {n}: the probabilities sum to {total:.4g}, not to 1")
 
 
@@ -134,8 +141,8 @@ def _check_choice(choice: Any, keys: Sequence[str], probabilities: Sequence[floa
     name = nfc(str(choice))
     if name not in keys:
         raise BadReply(f'question {n}: the reply chooses "{name}", which is not among the options')
-    top = max(probabilities)
-    if probabilities[keys.index(name)] < top - max(rounding_step(probabilities), 1e-6):
+    top, chosen = max(probabilities), probabilities[keys.index(name)]
+    if chosen < top - 1e-6 and chosen < top - rounding_step(probabilities):
         best = keys[probabilities.index(top)]
         raise BadReply(f'question {n}: the reply chooses "{name}", but its most probable option is "{best}"')
 

@@ -11,6 +11,7 @@ So a run takes what is left, and goes on, slowly, beside a crowd. Whoever is can
 import asyncio
 import contextlib
 import time
+from bisect import bisect_left
 from collections import Counter, deque
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -38,8 +39,7 @@ class Durations:
 
     def add(self, seconds: float) -> None:
         """Count one."""
-        place = next((n for n, end in enumerate(SECONDS) if seconds <= end), len(SECONDS))
-        self.counts[place] += 1
+        self.counts[bisect_left(SECONDS, seconds)] += 1
         self.total_s += seconds
 
 
