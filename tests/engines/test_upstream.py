@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from aiohttp import web
 from clef.decisions.examples import Request
 from clef.decisions.questions import Choice, Noul, Score
 from clef.engines.engine import EngineFacts
-from clef.engines.upstream import UpstreamEngine
+from clef.engines.upstream import UpstreamEngine, is_in_environment
 from clef.errors import BadReply, ClefError, Refused, TimedOut, TooLong, Unavailable
 from tests.fakes.system_one import SystemOne, even
 
@@ -164,6 +165,40 @@ async def test_no_proxy_stands_before_a_loopback_address(server: SystemOne, monk
     engine = UpstreamEngine(server.address)
     assert (await engine.probe()).phase == "ready"
     await engine.close()
+
+
+async def test_a_proxy_of_the_environment_stands_before_another_address(
+    server: SystemOne, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("http_proxy", server.address)
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    engine = UpstreamEngine("http://decisions.invalid:8080")
+    assert (await engine.decide(ASKED)).model == "fake.gguf"
+    assert server.headers[0]["Host"] == "decisions.invalid:8080"
+    await engine.close()
+
+
+@pytest.mark.parametrize(
+    ("environment", "is_asked"),
+    [
+        ({}, False),
+        ({"http_proxy": "http://192.0.2.9:3128"}, True),
+        ({"https_proxy": "http://192.0.2.9:3128"}, False),
+        ({"http_proxy": "http://192.0.2.9:3128", "no_proxy": "192.0.2.1"}, False),
+        ({"NETRC": "/there/netrc"}, True),
+    ],
+)
+def test_the_environment_is_asked_at_each_request_only_where_it_names_something(
+    environment: dict[str, str], is_asked: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "NETRC"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert is_in_environment("http://192.0.2.1:8080") == is_asked
+    assert not is_in_environment("http://127.0.0.1:8080")
 
 
 @pytest.mark.parametrize("wanted", ["422 detail", "400 text"])

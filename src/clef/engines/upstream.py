@@ -8,9 +8,11 @@ shown: a server that repeats it has it taken out of what it said.
 import asyncio
 import ipaddress
 import math
+import os
 import time
 from dataclasses import replace
 from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 import orjson
@@ -263,7 +265,7 @@ class UpstreamEngine:
         if self._session is None:
             connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_ALIVE_S)
             self._session = aiohttp.ClientSession(
-                timeout=self._timeout, connector=connector, trust_env=not is_loopback(self.address)
+                timeout=self._timeout, connector=connector, trust_env=is_in_environment(self.address)
             )
         return self._session
 
@@ -287,3 +289,16 @@ def is_loopback(address: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def is_in_environment(address: str) -> bool:
+    """Whether the environment may name a proxy or a password for an http address.
+
+    aiohttp looks for both at every request, each in a thread: 0.36 ms of processor time, four times the rest of it.
+    """
+    if is_loopback(address):
+        return False
+    parts = urlsplit(address)
+    has_proxy = parts.scheme in getproxies() and not proxy_bypass(parts.hostname or "")
+    has_passwords = "NETRC" in os.environ or any(map(os.path.isfile, map(os.path.expanduser, ("~/.netrc", "~/_netrc"))))
+    return has_proxy or has_passwords
