@@ -57,7 +57,7 @@ def test_a_gate_is_moved_without_a_request_and_its_rows_are_shown(
     acted = int(re.match(r"\d+", page.locator("[data-part=rows]").inner_text())[0])  # type: ignore[index]
     page.get_by_role("link", name="Show the rows to check").click()
     expect(page.locator(".chips [role=status]")).to_have_text(re.compile(f"of {240 - acted}$"))
-    expect(page.locator(".chip.removable").filter(has_text="top probability")).to_be_visible()
+    expect(page.locator(".chip.removable").filter(has_text="unsure below")).to_be_visible()
     let_through = page.locator("[data-part=errors]").inner_text()
     page.get_by_role("link", name="Show the errors let through").click()
     expect(page.locator(".chips [role=status]")).to_have_text(re.compile(f"of {let_through}$"))

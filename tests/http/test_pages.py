@@ -424,9 +424,11 @@ def test_charts_come_in_the_colours_of_the_theme(client: TestClient) -> None:
     rows = "".join(f"text {n},Good?,{'yes' if n % 3 else 'no'},yes;no\n" for n in range(40))
     run = evaluated(client, f"context,question,answer,options\n{rows}")
     light, dark = (client.get(f"/runs/{run}/charts?theme={theme}").json() for theme in ("light", "dark"))
-    assert light["confusions"][0]["question"] == "Good?"
-    assert light["reliability"]["data"] == dark["reliability"]["data"]
-    assert light["risk"]["config"] != dark["risk"]["config"]
+    assert light["confusion"][0]["question"] == "Good?"
+    light_risk, dark_risk = light["risk"][0]["spec"], dark["risk"][0]["spec"]
+    assert light_risk["data"] == dark_risk["data"]
+    assert light_risk["config"] != dark_risk["config"]
+    assert '"--' not in json.dumps(light) + json.dumps(dark)
     assert client.get("/runs/none/charts").status_code == 404
     assert client.get(f"/runs/{run}/charts?theme=red").status_code in (400, 422)
     assert "run-charts" in client.get(f"/runs/{run}").text

@@ -124,6 +124,9 @@ def risk_coverage_chart(curve: RiskCoverage, palette: Palette, cut: Cut | None =
             "threshold": point.threshold,
             "coverage": point.coverage,
             "risk": 1 - point.rate.correct / point.rate.count,
+            "acted": point.rate.count,
+            "wrong": point.rate.count - point.rate.correct,
+            "checked": curve.count - point.rate.count,
             **_risk(point.rate),
         }
         for point in curve.points
@@ -131,7 +134,7 @@ def risk_coverage_chart(curve: RiskCoverage, palette: Palette, cut: Cut | None =
     x = _axis("coverage", "share acted on", [0, 1], "%")
     highest = max((row["high"] for row in rows if row["coverage"] >= 0.05), default=1.0)
     y = _axis("risk", "share wrong among them", [0, max(0.01, min(1.0, highest))], "%")
-    tip = _tips(("threshold", ".3f"), ("coverage", ".1%"), ("risk", ".1%"))
+    tip = _tips(("threshold", ".3f"), ("coverage", ".1%"), ("risk", ".1%"), ("acted", ","), ("wrong", ","))
     layers: list[Spec] = [
         {
             "mark": {"type": "area", "color": palette.wrong, "opacity": 0.15, "clip": True},
@@ -140,6 +143,11 @@ def risk_coverage_chart(curve: RiskCoverage, palette: Palette, cut: Cut | None =
         {
             "mark": {"type": "line", "interpolate": "step-after", "color": palette.wrong, "clip": True},
             "encoding": {"x": x, "y": y, "tooltip": tip},
+        },
+        {
+            "params": [{"name": "nearest", "select": {"type": "point", "nearest": True, "on": "pointerover"}}],
+            "mark": {"type": "point", "color": palette.wrong, "filled": True, "size": 60, "clip": True},
+            "encoding": {"x": x, "y": y, "tooltip": tip, "opacity": _only("nearest")},
         },
     ]
     described = f"Risk and coverage over {curve.count} rows"
@@ -329,6 +337,11 @@ def _axis(field: str, title: str, domain: Sequence[float], format: str) -> Spec:
 
 def _dimmed() -> Spec:
     return {"condition": {"test": "datum.few", "value": 0.35}, "value": 1}
+
+
+def _only(selection: str) -> Spec:
+    """Shown where it is selected, so that a line has points to be pressed."""
+    return {"condition": {"param": selection, "empty": False, "value": 1}, "value": 0}
 
 
 def _tips(*named: tuple[str, str | None]) -> list[Spec]:

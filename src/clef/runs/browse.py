@@ -15,10 +15,11 @@ from clef.errors import NotFound
 from clef.runs.database import READERS, Database
 from clef.runs.rows import read_outcome
 
-Show = Literal["all", "right", "wrong", "failed", "ties", "unlabelled", "reviewed"]
+Show = Literal["all", "judged", "right", "wrong", "failed", "ties", "unlabelled", "reviewed"]
 Sort = Literal["rank", "row", "probability", "margin", "elapsed"]
 SHOWS: dict[Show, str] = {
     "all": "1",
+    "judged": "outcomes.correct is not null",
     "right": "outcomes.correct = 1",
     "wrong": "outcomes.correct = 0",
     "failed": "outcomes.failure is not null",
@@ -52,6 +53,12 @@ class Narrowed:
     """Top probability at least this."""
     high: float | None = None
     """Top probability below this; 1 includes 1."""
+    sure: float | None = None
+    """What a gate at this threshold acts on: at least this top probability, and no tie."""
+    unsure: float | None = None
+    """What a gate at this threshold leaves to be checked: below it, or a tie."""
+    off: int | None = None
+    """Levels by which the most likely level of a score is above its label; negative where it is below."""
     text: str = ""
     """Part of the state, the label or the prediction, in any case."""
     column: str | None = None
@@ -128,8 +135,8 @@ def containing(text: str) -> str:
 
 
 async def _narrowed(database: Database, run_id: str, chosen: RowFilter) -> str | None:
-    """The places of the rows that hold a text and have a value in a column, as a JSON list; None where all may."""
-    parts: list[tuple[str, tuple[str, ...]]] = []
+    """The places of the rows with what only their whole text tells, as a JSON list; None where all may be meant."""
+    parts: list[tuple[str, tuple[object, ...]]] = []
     if chosen.text:
         columns = ("examples.state", "examples.label_text", "outcomes.prediction")
         either = " or ".join(f"{column} like ? escape '\\'" for column in columns)
@@ -137,13 +144,17 @@ async def _narrowed(database: Database, run_id: str, chosen: RowFilter) -> str |
     if chosen.column is not None:
         has = "exists (select 1 from json_each(examples.extra) where key = ? and value = ?)"
         parts.append((has, (chosen.column, chosen.value)))
+    if chosen.off is not None:
+        level = "(select key from json_each(outcomes.probabilities) order by value desc, key limit 1)"
+        kinds = "examples.question in (select id from questions where json_extract(body, '$.type') = 'score')"
+        parts.append((f"{kinds} and outcomes.correct is not null and {level} - examples.label = ?", (chosen.off,)))
     if not parts:
         return None
     condition = " and ".join(part for part, _ in parts)
     return await _matching(database, run_id, condition, [value for _, values in parts for value in values])
 
 
-async def _matching(database: Database, run_id: str, condition: str, values: Sequence[str]) -> str:
+async def _matching(database: Database, run_id: str, condition: str, values: Sequence[object]) -> str:
     """The places of the rows with a condition, as a JSON list: every reader looks through a part of the run."""
     query = (
         f"select outcomes.position from {_WITH_STATES} where outcomes.run = ?"  # noqa: S608 - names of ours
@@ -233,6 +244,10 @@ def _where(run_id: str, chosen: RowFilter, places: str | None) -> tuple[str, Seq
         parts.append(("outcomes.top >= ?", (chosen.low,)))
     if chosen.high is not None:
         parts.append(("outcomes.top <= ?" if chosen.high >= 1 else "outcomes.top < ?", (chosen.high,)))
+    if chosen.sure is not None:
+        parts.append(("outcomes.top >= ? and not outcomes.tie", (chosen.sure,)))
+    if chosen.unsure is not None:
+        parts.append(("(outcomes.top < ? or outcomes.tie)", (chosen.unsure,)))
     if chosen.reviewed is not None:
         parts.append((SHOWS["reviewed"] if chosen.reviewed else f"not {SHOWS['reviewed']}", ()))
     if places is not None:

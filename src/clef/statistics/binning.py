@@ -83,10 +83,14 @@ class CalibrationError:
 
 
 def equal_width(probabilities: Floats, bins: int = BINS) -> Ints:
-    """Index of the bin of each probability: min(int(p * bins), bins - 1), so that 1 is in the last one."""
+    """Index of the bin of each probability: bin k holds k / bins <= p < (k + 1) / bins, and the last one 1 as well.
+
+    Compared with the very ends that are shown, so whoever counts by those finds each row in the same bin.
+    """
     import numpy as np
 
-    return np.clip((probabilities * bins).astype(np.int64), 0, bins - 1)
+    found: Ints = np.searchsorted(np.arange(1, bins) / bins, probabilities, side="right")
+    return found
 
 
 def equal_mass(probabilities: Floats, bins: int = BINS) -> Ints:

@@ -14,6 +14,9 @@ Labels = Literal["own", "table"]
 PLAIN = {"show": "all", "page": 1, "sort": "rank", "text": "", "gate": "", "labels": "own"}
 """What an address need not say."""
 
+KEPT = ("sort", "descending", "gate", "labels")
+"""What is looked at besides which rows."""
+
 
 @dataclass(frozen=True, slots=True)
 class Filter(Narrowed):
@@ -36,6 +39,9 @@ class Filter(Narrowed):
             prediction=query.get("prediction") or None,
             low=_share(query.get("low")),
             high=_share(query.get("high")),
+            sure=_share(query.get("sure")),
+            unsure=_share(query.get("unsure")),
+            off=_levels(query.get("off")),
             text=query.get("text", "").strip()[:500],
             column=query.get("column") or None,
             value=query.get("value", ""),
@@ -56,6 +62,10 @@ class Filter(Narrowed):
         said = {name: value for name, value in values.items() if value is not None and value != PLAIN.get(name)}
         return f"?{urlencode(said)}" if said else "?"
 
+    def only(self, **parts: object) -> str:
+        """The query string of the rows with these parts and no others; order, gates and labels stay as they are."""
+        return Filter(**{name: getattr(self, name) for name in KEPT}).query(**parts)
+
     def sorted_by(self, sort: Sort) -> str:
         """The query string that sorts by a column; the other way round where it is sorted by it already."""
         descending = not self.descending if sort == self.sort else sort != "row"
@@ -64,7 +74,7 @@ class Filter(Narrowed):
     @property
     def narrows(self) -> bool:
         """Whether it leaves rows out."""
-        kept = {name: getattr(self, name) for name in ("sort", "descending", "page", "row", "gate", "labels")}
+        kept = {name: getattr(self, name) for name in (*KEPT, "page", "row")}
         return self != Filter(**kept)
 
     @property
@@ -77,6 +87,11 @@ class Filter(Narrowed):
 def number(text: str | None) -> int | None:
     """A number that can be meant in an address; None for anything else."""
     return int(text) if text is not None and text.isdecimal() and len(text) < 8 else None
+
+
+def _levels(text: str | None) -> int | None:
+    found = number((text or "").removeprefix("-"))
+    return -found if found is not None and (text or "").startswith("-") else found
 
 
 def _share(text: str | None) -> float | None:

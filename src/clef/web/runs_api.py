@@ -58,6 +58,11 @@ class RowsQuery:
     prediction: str | None = None
     low: Annotated[float | None, Query(ge=0, le=1, description="Top probability at least this")] = None
     high: Annotated[float | None, Query(ge=0, le=1, description="Top probability below this; 1 includes 1")] = None
+    sure: Annotated[float | None, Query(ge=0, le=1, description="What a gate at this threshold acts on")] = None
+    unsure: Annotated[float | None, Query(ge=0, le=1, description="What a gate at this threshold leaves to check")] = (
+        None
+    )
+    off: Annotated[int | None, Query(description="Levels by which a score's prediction is above its label")] = None
     text: Annotated[str, Query(max_length=500, description="Part of the state, label or prediction")] = ""
     column: Annotated[str | None, Query(description="A column with no role, which must have `value`")] = None
     value: str = ""

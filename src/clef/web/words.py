@@ -108,6 +108,23 @@ def count(number: int) -> str:
     return f"{number:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
 
 
+def levels_off(levels: int) -> str:
+    """How far a score's prediction is from its label."""
+    return (
+        "the label's level" if not levels else f"{counted(abs(levels), 'level')} {'above' if levels > 0 else 'below'}"
+    )
+
+
+def threshold(value: float) -> str:
+    """A threshold in as few digits as tell it from its neighbours on a page."""
+    return f"{value:.2f}" if abs(value - round(value, 2)) < 1e-9 else f"{value:.4f}"
+
+
+def ends(low: float | None, high: float | None) -> str:
+    """The ends of a range of probabilities."""
+    return f"{threshold(low or 0)} – {threshold(1 if high is None else high)}"
+
+
 def counted(number: int, one: str, many: str | None = None) -> str:
     """A count with its noun in the right number."""
     return f"{count(number)} {one if number == 1 else many or one + 's'}"

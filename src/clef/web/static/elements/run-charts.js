@@ -1,10 +1,12 @@
-// <run-charts>: fetches the charts of a run once its page is there, and draws them as SVG. What a mark stands for is
-// shown in the rows when it is pressed; the tables and filters beside them do the same without a mouse.
+// <run-charts>: fetches the charts of a run once its page is there, and draws them as SVG. Each mark has the filter of
+// its rows and shows them when it is pressed; the numbers under a chart are the same marks as links, for the keyboard
+// and for who hears the page.
 
 import { showRows } from "./run-parts.js";
 
 const OPTIONS = { mode: "vega-lite", renderer: "svg", actions: false, ast: true, defaultStyle: false };
 const TOOLTIP = { disableDefaultStyle: true };
+const CHARTS = ["reliability", "risk", "distribution", "distance", "confusion"];
 const dark = matchMedia("(prefers-color-scheme: dark)");
 
 let scripts;
@@ -15,7 +17,8 @@ class RunCharts extends HTMLElement {
     dark.addEventListener("change", this.draw);
     this.themes = new MutationObserver(this.draw);
     this.themes.observe(document.documentElement, { attributeFilter: ["data-theme"] });
-    this.addEventListener("change", () => this.confusion());
+    this.addEventListener("change", (event) => this.changed(event.target.closest("figure")));
+    this.addEventListener("toggle", (event) => this.count(event.target), { capture: true });
     this.draw();
   }
 
@@ -45,9 +48,7 @@ class RunCharts extends HTMLElement {
       if (!response.ok) throw new Error(String(response.status));
       this.charts = await response.json();
       if (!this.isConnected || this.theme !== theme) return;
-      await this.put("reliability", this.charts.reliability);
-      await this.put("risk", this.charts.risk);
-      await this.confusion();
+      for (const chart of CHARTS) await this.put(chart);
       this.dataset.state = "drawn";
     } catch {
       this.drawn = null;
@@ -56,34 +57,50 @@ class RunCharts extends HTMLElement {
     }
   }
 
-  async put(name, spec) {
+  // Which of a run's charts stands at a place, and whose question it is about.
+  chosen(name) {
+    if (name === "reliability") return [this.part("bins").value, 0];
+    return [name, Number(this.part(`choose-${name}`)?.value || 0)];
+  }
+
+  async put(name) {
+    this.offer(name);
+    const [chart, at] = this.chosen(name);
+    const spec = this.charts[chart]?.[at]?.spec;
     const place = this.part(name);
     this.views ??= {};
     this.views[name]?.finalize();
     if (!spec) return place.replaceChildren();
     const result = await window.vegaEmbed(place, spec, { ...OPTIONS, tooltip: TOOLTIP });
     this.views[name] = result;
-    result.view.addEventListener("click", (_, item) => item?.datum && this.chosen(name, item.datum));
+    result.view.addEventListener("click", (_, item) => {
+      const { shows } = item?.datum?.datum ?? item?.datum ?? {}; // the nearest point stands inside a cell around it
+      if (shows) showRows(shows);
+    });
   }
 
-  async confusion() {
-    const { confusions } = this.charts;
-    this.part("confusion-figure").hidden = !confusions.length;
-    const select = this.querySelector("select");
-    if (!select.options.length) {
-      for (const [index, { question }] of confusions.entries()) select.add(new Option(question, index));
-      select.hidden = confusions.length < 2;
-    }
-    const { question, spec } = confusions[select.value] ?? confusions[0] ?? {};
-    this.question = question;
-    await this.put("confusion", spec);
+  // The questions of a chart that has one drawing each.
+  offer(name) {
+    const figure = this.querySelector(`[data-figure="${name}"]`);
+    if (!figure) return;
+    const drawings = this.charts[name] ?? [];
+    const select = this.part(`choose-${name}`);
+    figure.hidden = !drawings.length;
+    if (!select.options.length)
+      for (const [at, { question }] of drawings.entries()) select.add(new Option(question, at));
+    select.hidden = drawings.length < 2;
   }
 
-  chosen(name, datum) {
-    if (name === "confusion") {
-      showRows({ question: this.question, label: datum.label, prediction: datum.prediction });
-    } else if (name === "reliability" && datum.to) showRows({ low: datum.from, high: datum.to });
-    else if (name === "risk" && datum.threshold) showRows({ low: datum.threshold, high: 1 });
+  async changed(figure) {
+    await this.put(figure.querySelector(".chart").dataset.part);
+    this.count(figure.querySelector(".chart-numbers"));
+  }
+
+  count(details) {
+    if (!details.open) return;
+    const [chart, at] = this.chosen(details.dataset.chart);
+    const address = `${this.dataset.numbers}/${chart}?at=${at}&labels=${this.dataset.labels}`;
+    window.htmx.ajax("GET", address, { target: details.lastElementChild, swap: "innerHTML" });
   }
 }
 

@@ -134,8 +134,8 @@ class GateSlider extends HTMLElement {
     const spoken = acted ? `${percent(acted / total, 0)} not checked, ${percent(right / acted)} of them right` : "";
     this.range.setAttribute("aria-valuetext", threshold === null ? at : `${threshold.toFixed(2)}: ${spoken}`);
     this.dataset.moved = this.isMoved;
-    this.link("below", { high: threshold ?? 1 });
-    this.link("through", { low: threshold ?? 1, show: "wrong" });
+    this.link("below", { show: "judged", ...(threshold === null ? {} : { unsure: threshold }) });
+    this.link("through", { sure: threshold ?? 1, show: "wrong" });
   }
 
   sayCost(total, acted, wrong) {

@@ -7,11 +7,23 @@ const KEPT = ["sort", "order", "gate", "labels"];
 export function showRows(filter) {
   const query = new URLSearchParams(filter);
   const now = new URLSearchParams(location.search);
-  for (const name of KEPT) if (now.has(name)) query.set(name, now.get(name));
+  for (const name of KEPT) {
+    query.delete(name);
+    if (now.has(name)) query.set(name, now.get(name));
+  }
   const address = `${location.pathname}?${query}`;
   window.htmx.ajax("GET", address, { target: "#rows-now", select: "#rows-now", swap: "outerHTML", push: address });
   document.getElementById("rows").scrollIntoView();
+  document.getElementById("rows-heading").focus({ preventScroll: true });
 }
+
+// What leads to its rows, wherever on the page; with a modifier the browser opens the address itself.
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("[data-shows]");
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  showRows(link.dataset.shows);
+});
 
 // Show the page anew, as its address says.
 export function showWhole() {
