@@ -66,5 +66,13 @@ def measure() -> list[tuple[str, str, str]]:
             for part in ("calibration", "risk", "classes", "slices", "suspects"):
                 fetch(f"{page}/api/runs/{run}/measures/{part}")
                 parts[f"measured: {part}"] = peak_mb(running.pid)
+            fetch(f"{page}/api/runs/{run}/report")
+            parts["its report written"] = peak_mb(running.pid)
+            again = json.loads(fetch(f"{page}/api/runs", folder / "t.csv"))["id"]
+            fetch(f"{page}/api/runs/{again}/events")
+            fetch(f"{page}/api/compare?run={run}&run={again}")
+            parts["two such runs compared"] = peak_mb(running.pid)
+            fetch(f"{page}/compare?run={run}&run={again}")
+            parts["the page of their comparison"] = peak_mb(running.pid)
     found += [(f"{ROWS:,} rows: {name}", f"{peak} MB", "1.5 GB") for name, peak in parts.items()]
     return found

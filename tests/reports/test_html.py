@@ -2,6 +2,8 @@
 
 import re
 import sys
+import tracemalloc
+from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import pytest
@@ -9,7 +11,7 @@ import pytest
 from clef.decisions.answers import Answer
 from clef.decisions.examples import Example, Failure, Outcome
 from clef.decisions.questions import Choice
-from clef.reports.html import NO_CHARTS, About, report
+from clef.reports.html import NO_CHARTS, About, hold, report
 
 TEAM = Choice("Which team?", ["billing", "technical"])
 ABOUT = About("support.csv", "clef-flash", "isolated", datetime(2026, 11, 30, 14, 2, tzinfo=UTC), "first <try>")
@@ -67,3 +69,20 @@ def test_a_run_without_a_label_has_a_report_too() -> None:
     text = report(unlabelled, ABOUT)
     assert "nothing was counted" in text
     assert "nan" not in text.lower().replace("finance", "")
+
+
+def test_outcomes_may_stream_by_and_only_those_listed_are_held() -> None:
+    def passing() -> Iterator[Outcome]:
+        for n in range(4000):
+            p = 0.5 + (n % 50) / 100
+            example = Example(f"{n} {'x' * 20_000}", TEAM, n % 2, row=n + 2, question_name="Which team?")
+            yield Outcome(example, Answer("choice", TEAM.answers, (p, 1 - p)))
+
+    tracemalloc.start()
+    held = hold(passing())
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 4000 * 20_000 / 5
+    listed = [one.example.row for one in held.wrong]
+    surest = [n + 2 for n in range(4000) if n % 50 == 49] + [n + 2 for n in range(4000) if n % 50 == 47]
+    assert (listed, held.wrong_count) == (surest[:100], 2000)

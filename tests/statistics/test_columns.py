@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from clef.decisions.examples import Outcome
 from clef.decisions.questions import Choice, Question
-from clef.statistics.columns import as_columns, confidence, content_keys
+from clef.statistics.columns import as_columns, confidence
 from tests.statistics.making import ANGRY, PAIR, TEAM, URGENT, outcome, steady
 
 QUESTIONS: list[Question] = [TEAM, PAIR, ANGRY, URGENT, Choice("One?", ["only"])]
@@ -77,13 +77,6 @@ def test_a_class_is_an_answer_by_name_wherever_it_stands_in_the_options() -> Non
     columns = as_columns([outcome((0.9, 0.1), 0), outcome((0.1, 0.9), 1, turned)]).judged
     assert len(set(columns.label_class.tolist())) == 1
     assert columns.class_names == ("a", "b")
-
-
-def test_what_is_asked_is_the_same_whatever_row_name_and_label() -> None:
-    same = [outcome((0.6, 0.4), 0, row=2, name="x", state="s"), outcome(None, 1, row=9, name="y", state="s")]
-    other = outcome((0.6, 0.4), 0, Choice("Which one?", ["b", "a"]), state="s")
-    first, second, third = content_keys([*same, other])
-    assert first == second != third
 
 
 def test_other_probabilities_make_other_predictions() -> None:

@@ -1,7 +1,8 @@
 """Two runs: paired by what was asked, tested exactly, and called undecided where they are."""
 
 import json
-from collections.abc import Sequence
+import tracemalloc
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,8 +13,10 @@ from scipy.stats import binomtest, norm
 
 from clef.decisions.answers import Answer
 from clef.decisions.examples import Outcome
+from clef.decisions.questions import Choice
 from clef.errors import InputError
 from clef.statistics.compare import compare, compare_all, holm, sign_flip_p
+from clef.statistics.halves import as_half
 from clef.statistics.pairing import pair
 from clef.statistics.policy import Policy, QuestionPolicy
 from tests.statistics.making import PAIR, drawn, each, outcome, steady
@@ -146,7 +149,7 @@ def test_a_repeated_input_is_paired_once_for_each_time_it_stands_there() -> None
     twice = [outcome([0.8, 0.2], 0, state="s", row=at) for at in (2, 3)]
     once = [outcome([0.3, 0.7], 0, state="s")]
     pairs = pair(twice, once)
-    assert (pairs.first, pairs.second, pairs.only_first, pairs.only_second) == ((0,), (0,), 1, 0)
+    assert (pairs.first.tolist(), pairs.second.tolist(), pairs.only_first, pairs.only_second) == ([0], [0], 1, 0)
 
 
 def test_a_label_that_was_corrected_is_left_out_and_counted() -> None:
@@ -193,3 +196,26 @@ def test_several_runs_are_adjusted_for_their_number() -> None:
     assert (alone.adjusted_p, "Holm" in alone.verdict) == (None, False)
     with pytest.raises(InputError):
         compare_all({"a": runs["a"]})
+
+
+def test_what_is_asked_is_the_same_whatever_row_name_and_label() -> None:
+    asked = outcome([0.6, 0.4], 0, row=2, name="x", state="s")
+    again = outcome(None, 0, row=9, name="y", state="s")
+    turned = outcome([0.6, 0.4], 0, Choice("Which one?", ["b", "a"]), state="s")
+    pairs = pair([turned, asked], [again])
+    assert (pairs.first.tolist(), pairs.second.tolist(), pairs.only_first) == ([1], [0], 1)
+
+
+def test_outcomes_may_stream_by_and_none_is_held() -> None:
+    def passing(length: int) -> Iterator[Outcome]:
+        for at in range(600):
+            yield outcome([0.8, 0.2], at % 2, row=at + 2, state=f"{at} {'x' * length}")
+
+    policy = Policy({}, {"Which one?": QuestionPolicy("choice", None, {"all": 0.75})})
+    whole = compare(list(passing(3)), list(passing(3)), policy=policy)
+    assert compare(as_half(passing(3), policy), as_half(passing(3), policy)).to_dict() == whole.to_dict()
+    tracemalloc.start()
+    as_half(passing(100_000))
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 600 * 100_000 / 10

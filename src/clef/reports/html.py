@@ -3,7 +3,7 @@
 Charts are drawn when the file is written, by the `report` extra; without it the file says so where a chart would be.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from importlib.metadata import version
@@ -24,7 +24,7 @@ from clef.statistics.classes import confusions
 from clef.statistics.columns import Columns, as_columns
 from clef.statistics.risk import risk_coverage
 from clef.statistics.summary import Summary, summarise
-from clef.statistics.suspects import suspects
+from clef.statistics.suspects import Suspecting
 
 SHOWN = 100
 """Wrong rows, and failed rows, that the file lists; exports have all."""
@@ -71,33 +71,83 @@ class Line:
     reason: str | None
 
 
-def report(outcomes: Sequence[Outcome], about: About, *, redact: bool = False) -> str:
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a report needs of the outcomes: their numbers, and the few rows that it lists."""
+
+    columns: Columns
+    wrong: tuple[Outcome, ...]
+    wrong_count: int
+    failed: tuple[Outcome, ...]
+    failed_count: int
+    suspects: int
+
+
+def hold(outcomes: Iterable[Outcome]) -> Held:
+    """What a report needs, in one pass; of a million outcomes their numbers and two hundred rows are held."""
+    passing = _Passing()
+    columns = as_columns(passing.noted(outcomes))
+    found = passing.suspecting.found()
+    failed = int((~columns.answered).sum())
+    wrong = int((columns.labelled & columns.answered & ~columns.correct).sum())
+    return Held(columns, tuple(_surest(passing.wrong)), wrong, tuple(passing.failed), failed, len(found.items))
+
+
+def report(outcomes: Iterable[Outcome], about: About, *, redact: bool = False) -> str:
     """The report as HTML. With `redact` it holds no text of any state."""
+    return render(hold(outcomes), about, redact=redact)
+
+
+def render(held: Held, about: About, *, redact: bool = False) -> str:
+    """As `report`, of what was held of the outcomes."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
         loader=PackageLoader("clef.reports"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
     )  # fmt: skip
-    columns = as_columns(outcomes)
-    summary, found = summarise(columns), suspects(outcomes)
-    measured = calibration(columns) if summary.overall.count else None
-    wrong = sorted((one for one in outcomes if one.correct is False), key=lambda one: -one.answer.top_probability)  # type: ignore[union-attr]
-    failed = [one for one in outcomes if one.failure is not None]
+    summary = summarise(held.columns)
+    measured = calibration(held.columns) if summary.overall.count else None
     return environment.get_template("report.html").render(
         about=about,
         summary=summary,
         calibration=measured,
-        charts=list(_charts(columns, summary, measured)),
+        charts=list(_charts(held.columns, summary, measured)),
         no_charts=NO_CHARTS,
-        wrong=[_line(one, redact=redact) for one in wrong[:SHOWN]],
-        wrong_count=len(wrong),
-        failed=[_line(one, redact=redact) for one in failed[:SHOWN]],
-        failed_count=len(failed),
-        suspects=len(found.items),
+        wrong=[_line(one, redact=redact) for one in held.wrong],
+        wrong_count=held.wrong_count,
+        failed=[_line(one, redact=redact) for one in held.failed],
+        failed_count=held.failed_count,
+        suspects=held.suspects,
         redact=redact,
         version=version("clef"),
     )
+
+
+class _Passing:
+    """The rows that a report lists, picked out of outcomes as they pass by, and the labels to check among all."""
+
+    def __init__(self) -> None:
+        self.suspecting = Suspecting()
+        self.wrong: list[Outcome] = []
+        self.failed: list[Outcome] = []
+
+    def noted(self, outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
+        """The outcomes, noted."""
+        for outcome in outcomes:
+            self.suspecting.note(outcome)
+            if outcome.failure is not None and len(self.failed) < SHOWN:
+                self.failed.append(outcome)
+            if outcome.correct is False:
+                self.wrong.append(outcome)
+                if len(self.wrong) > 4 * SHOWN:
+                    self.wrong = _surest(self.wrong)
+            yield outcome
+
+
+def _surest(wrong: list[Outcome]) -> list[Outcome]:
+    """The surest of some wrong rows; of equal ones the earlier."""
+    return sorted(wrong, key=lambda one: -one.answer.top_probability if one.answer else 0.0)[:SHOWN]
 
 
 def _charts(columns: Columns, summary: Summary, measured: Calibration | None) -> Iterable[tuple[str, str]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     Bools: TypeAlias = NDArray[np.bool_]
 
 StateKey: TypeAlias = str | tuple[str, ...] | bytes
-ContentKey: TypeAlias = tuple[str | tuple[str, ...], str]
 Outcomes: TypeAlias = "Iterable[Outcome] | Columns"
 """What every statistic takes: outcomes, or the arrays made of them."""
 
@@ -138,6 +137,17 @@ class Columns:
         kept: dict[str, Any] = {name: getattr(self, name)[mask] for name in _PER_ROW}
         return replace(self, flat=self.flat[np.repeat(mask, self.lengths)], **kept)
 
+    def at(self, places: Ints) -> Columns:
+        """The outcomes at these places, in their order; states are numbered anew, by their first row."""
+        import numpy as np
+
+        kept: dict[str, Any] = {name: getattr(self, name)[places] for name in _PER_ROW}
+        lengths = self.lengths[places]
+        within = np.arange(lengths.sum()) - np.repeat(lengths.cumsum() - lengths, lengths)
+        _, first, place = np.unique(kept["state"], return_index=True, return_inverse=True)
+        kept["state"] = np.argsort(np.argsort(first))[place]
+        return replace(self, flat=self.flat[np.repeat(self.starts[places], lengths) + within], **kept)
+
     def by_question(self) -> list[Columns]:
         """The outcomes of each question, in the order of `names`; sorted once, so thousands of questions are fine."""
         import numpy as np
@@ -183,17 +193,9 @@ def question_key(question: Question) -> str:
     return json.dumps([question.type, *asked], sort_keys=True, ensure_ascii=False, default=_plain)
 
 
-def content_keys(outcomes: Sequence[Outcome]) -> list[ContentKey]:
-    """For each outcome what was asked: state, images and question, without row number and label."""
-    known: dict[int, str] = {}  # rows share question objects, and making a key is slow
-    found = []
-    for outcome in outcomes:
-        question = outcome.example.question
-        key = known.get(id(question))
-        if key is None:
-            key = known[id(question)] = question_key(question)
-        found.append((state_key(outcome.example), key))
-    return found
+def state_digest(example: Example) -> bytes:
+    """What tells a state and its images apart, in 16 bytes."""
+    return _digest(state_key(example))
 
 
 def labelled_states(outcomes: Iterable[Outcome]) -> set[StateKey]:
@@ -215,8 +217,10 @@ def _plain(value: object) -> object:
 
 def _short(key: str | tuple[str, ...]) -> StateKey:
     """A long key as 16 bytes, so that outcomes may stream by without their texts being kept."""
-    if isinstance(key, str) and len(key) <= _SHORT:
-        return key
+    return key if isinstance(key, str) and len(key) <= _SHORT else _digest(key)
+
+
+def _digest(key: str | tuple[str, ...]) -> bytes:
     text = key if isinstance(key, str) else "\0\0".join(key)
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 

@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Literal
 
-from clef.decisions.examples import Outcome
 from clef.errors import InputError
 from clef.statistics.calibration import brier_scores
-from clef.statistics.columns import Columns, as_columns
+from clef.statistics.columns import Columns
+from clef.statistics.halves import Half, Runs, as_half
 from clef.statistics.intervals import Estimate, Rate, paired_difference, undefined
 from clef.statistics.pairing import Pairs, pair
-from clef.statistics.policy import Policy, decide
+from clef.statistics.policy import Policy
 from clef.statistics.rates import rate
 from clef.statistics.resampling import NO_ROWS, percentile_interval, replicates, state_sums
 
@@ -138,8 +138,8 @@ class Comparison:
 
 
 def compare(
-    first: Sequence[Outcome],
-    second: Sequence[Outcome],
+    first: Runs,
+    second: Runs,
     *,
     names: tuple[str, str] = ("A", "B"),
     policy: Policy | None = None,
@@ -147,17 +147,17 @@ def compare(
 ) -> Comparison:
     """The second run against the first, on the rows that both have.
 
-    `policy` is the gate at which coverage is compared. Raises InputError where no labelled row is in both, or, if told
-    to `refuse`, where the two row sets differ.
+    `policy` is the gate at which coverage is compared; a half that was made before has its own. Raises InputError where
+    no labelled row is in both, or, if told to `refuse`, where the two row sets differ.
     """
-    pairs = pair(first, second, refuse=refuse)
-    ours = as_columns([first[place] for place in pairs.first])
-    theirs = as_columns([second[place] for place in pairs.second])
+    halves = as_half(first, policy), as_half(second, policy)
+    pairs = pair(*halves, refuse=refuse)
+    ours, theirs = halves[0].columns.at(pairs.first), halves[1].columns.at(pairs.second)
     both = ours.answered & theirs.answered
     a, b = ours.take(both), theirs.take(both)
     right_a, right_b = a.correct, b.correct
     fixed, broken = int((right_b & ~right_a).sum()), int((right_a & ~right_b).sum())
-    coverage, gate_accuracy = _at_gate((first, second), pairs, both, policy)
+    coverage, gate_accuracy = _at_gate(halves, pairs, both, (a, b))
     return Comparison(
         names=names,
         pairs=pairs,
@@ -179,14 +179,14 @@ def compare(
 
 
 def compare_all(
-    runs: Mapping[str, Sequence[Outcome]], *, policy: Policy | None = None, refuse: bool = False
+    runs: Mapping[str, Runs], *, policy: Policy | None = None, refuse: bool = False
 ) -> tuple[Comparison, ...]:
     """Every two runs against each other; several p values are adjusted after Holm. Raises InputError for under two."""
     if len(runs) < 2:
         raise InputError("one run cannot be compared", hint="give at least two")
+    halves = {name: as_half(run, policy) for name, run in runs.items()}
     found = [
-        compare(runs[one], runs[other], names=(one, other), policy=policy, refuse=refuse)
-        for one, other in combinations(runs, 2)
+        compare(halves[one], halves[other], names=(one, other), refuse=refuse) for one, other in combinations(halves, 2)
     ]
     if len(found) == 1:
         return tuple(found)
@@ -276,17 +276,16 @@ def _change(values: Floats, state: Ints) -> Estimate:
 
 
 def _at_gate(
-    runs: tuple[Sequence[Outcome], Sequence[Outcome]], pairs: Pairs, both: Bools, policy: Policy | None
+    halves: tuple[Half, Half], pairs: Pairs, both: Bools, judged: tuple[Columns, Columns]
 ) -> tuple[Estimate, Estimate]:
     """Change of coverage, and of the accuracy of what is acted on, with paired bootstrap intervals."""
     import numpy as np
 
-    if policy is None:
+    first, second = (half.acts for half in halves)
+    if first is None or second is None:
         return undefined("no gate was given"), undefined("no gate was given")
-    chosen = [[run[at] for at in places] for run, places in zip(runs, (pairs.first, pairs.second), strict=True)]
-    acts = np.array([[_acts(policy, one) for one in run] for run in chosen])[:, both].astype(np.float64)
-    columns = [as_columns(run).take(both) for run in chosen]
-    right, state, count = [one.correct for one in columns], columns[0].state, int(both.sum())
+    acts = np.stack([first[pairs.first], second[pairs.second]])[:, both].astype(np.float64)
+    right, state, count = [one.correct for one in judged], judged[0].state, int(both.sum())
     coverage = _change(acts[1] - acts[0], state)
     if min(acts.sum(axis=1)) == 0:
         return coverage, undefined("one run acts on no row", count)
@@ -297,22 +296,16 @@ def _at_gate(
     return coverage, Estimate(float(value), interval, count, None if interval else "too few rows are acted on")
 
 
-def _acts(policy: Policy, outcome: Outcome) -> bool:
-    answer = outcome.answer
-    return answer is not None and decide(policy, outcome.example.question_name, answer) == "act"
-
-
 def _flips(pairs: Pairs, both: Bools, a: Columns, b: Columns) -> tuple[Flip, ...]:
     import numpy as np
 
-    changed = (a.correct != b.correct) | (~a.correct & (a.predicted != b.predicted))
-    kept = np.flatnonzero(both)
-    found = []
-    for at in np.flatnonzero(changed).tolist():
-        change: Change = "both wrong"
-        if a.correct[at] != b.correct[at]:
-            change = "fixed" if b.correct[at] else "broken"
-        place = int(kept[at])
-        found.append(Flip(change, pairs.first[place], pairs.second[place], float(a.top[at]), float(b.top[at])))
-    ranks = {"broken": 0, "fixed": 1, "both wrong": 2}
-    return tuple(sorted(found, key=lambda flip: (ranks[flip.change], -flip.second_probability)))
+    changed = np.flatnonzero((a.correct != b.correct) | (~a.correct & (a.predicted != b.predicted)))
+    rank = np.where(a.correct[changed], 0, np.where(b.correct[changed], 1, 2))
+    order = np.lexsort((-b.top[changed], rank))  # stable, so equal ones stand in the table's order
+    kept, changed = np.flatnonzero(both)[changed[order]], changed[order]
+    places = zip(pairs.first[kept].tolist(), pairs.second[kept].tolist(), strict=True)
+    tops = zip(a.top[changed].tolist(), b.top[changed].tolist(), strict=True)
+    changes: tuple[Change, ...] = ("broken", "fixed", "both wrong")
+    return tuple(
+        Flip(changes[which], *place, *top) for which, place, top in zip(rank[order].tolist(), places, tops, strict=True)
+    )

@@ -103,30 +103,17 @@ def suspects(outcomes: Iterable[Outcome], *, confident: float = CONFIDENT) -> Su
     A row that is both comes before a row that is one; rows with two labels come after the confident errors that are
     surer than them. Ties are never confident. The outcomes are passed over once; of each a few numbers are held.
     """
-    seen = _Seen()
+    seen = Suspecting(confident)
     for outcome in outcomes:
-        seen.note(outcome, confident)
-    labels = seen.labels_of_inputs()
-    items = []
-    for row in range(len(seen)):
-        kinds, others = seen.standing(row, labels)
-        if kinds:
-            items.append(seen.suspect(row, kinds, others))
-    labelled = len(seen)
-    best = labelled - seen.count_of_two(labels)
-    return Suspects(
-        tuple(sorted(items, key=_rank)),
-        labelled,
-        seen.passed - labelled,
-        sum(bool(item.others) for item in items),
-        best / labelled if labelled else None,
-    )
+        seen.note(outcome)
+    return seen.found()
 
 
-class _Seen:
-    """The labelled rows that passed, as numbers; texts are kept once each."""
+class Suspecting:
+    """The labelled rows that passed, as numbers; texts are kept once each. For whoever passes over outcomes himself."""
 
-    def __init__(self) -> None:
+    def __init__(self, confident: float = CONFIDENT) -> None:
+        self._confident = confident
         self.passed = 0
         self._texts: list[str] = []
         self._places: dict[str, int] = {}
@@ -139,13 +126,33 @@ class _Seen:
     def __len__(self) -> int:
         return len(self._chances) // 2
 
-    def note(self, outcome: Outcome, confident: float) -> None:
+    def found(self) -> Suspects:
+        """The suspects among the outcomes that were noted."""
+        labels = self._labels_of_inputs()
+        items = []
+        for row in range(len(self)):
+            kinds, others = self._standing(row, labels)
+            if kinds:
+                items.append(self._suspect(row, kinds, others))
+        labelled = len(self)
+        best = labelled - self._count_of_two(labels)
+        return Suspects(
+            tuple(sorted(items, key=_rank)),
+            labelled,
+            self.passed - labelled,
+            sum(bool(item.others) for item in items),
+            best / labelled if labelled else None,
+        )
+
+    def note(self, outcome: Outcome) -> None:
         """Keep what matters of an outcome."""
         position, self.passed = self.passed, self.passed + 1
         example, answer, label = outcome.example, outcome.answer, outcome.example.label
         if label is None:
             return
-        sure = answer is not None and answer.top != label and not answer.tie and answer.top_probability >= confident
+        sure = (
+            answer is not None and answer.top != label and not answer.tie and answer.top_probability >= self._confident
+        )
         self._entries.extend(
             (
                 position,
@@ -160,7 +167,7 @@ class _Seen:
         nothing = (math.nan, math.nan)
         self._chances.extend(nothing if answer is None else (answer.top_probability, answer.probabilities[label]))
 
-    def labels_of_inputs(self) -> dict[int, list[int]]:
+    def _labels_of_inputs(self) -> dict[int, list[int]]:
         """The rows of each input that has two labels."""
         first: dict[int, int] = {}
         mixed: set[int] = set()
@@ -175,7 +182,7 @@ class _Seen:
                 found[of].append(row)
         return found
 
-    def standing(self, row: int, labels: dict[int, list[int]]) -> tuple[tuple[Kind, ...], tuple[int, ...]]:
+    def _standing(self, row: int, labels: dict[int, list[int]]) -> tuple[tuple[Kind, ...], tuple[int, ...]]:
         """What speaks against the label of a row, and the spreadsheet rows with another one."""
         entry = self._entry(row)
         of, label = entry[2:4]
@@ -188,7 +195,7 @@ class _Seen:
         kinds: tuple[Kind, ...] = ("confident error",) if entry[6] else ()
         return (*kinds, "two labels") if others else kinds, others
 
-    def suspect(self, row: int, kinds: tuple[Kind, ...], others: tuple[int, ...]) -> Suspect:
+    def _suspect(self, row: int, kinds: tuple[Kind, ...], others: tuple[int, ...]) -> Suspect:
         """A row as a suspect."""
         texts = self._texts
         position, number, _, label, question, prediction, _ = self._entry(row)
@@ -206,7 +213,7 @@ class _Seen:
             others=others,
         )
 
-    def count_of_two(self, labels: dict[int, list[int]]) -> int:
+    def _count_of_two(self, labels: dict[int, list[int]]) -> int:
         """Rows that have not the most frequent label of their input."""
         groups = (Counter(self._entry(row)[3] for row in rows) for rows in labels.values())
         return sum(group.total() - max(group.values()) for group in groups)

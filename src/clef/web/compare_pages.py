@@ -30,10 +30,12 @@ def compare_pages() -> APIRouter:
     kept: OrderedDict[tuple[Any, ...], list[Pairing]] = OrderedDict()
 
     async def compared(store: Store, runs: list[StoredRun]) -> list[Pairing]:
+        from clef.statistics.halves import as_half
+
         key = tuple((run.id, run.revision) for run in runs)
         if key not in kept:
-            outcomes = [await store.outcomes(run.id) for run in runs]
-            kept[key] = await asyncio.to_thread(compare_view, list(zip(names_of(runs), outcomes, strict=True)))
+            halves = [await store.over(run.id, as_half) for run in runs]
+            kept[key] = await asyncio.to_thread(compare_view, list(zip(names_of(runs), halves, strict=True)))
         kept.move_to_end(key)
         while len(kept) > KEPT:
             kept.popitem(last=False)

@@ -5,19 +5,19 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
-from clef.decisions.examples import Outcome
 from clef.errors import InputError
 from clef.runs.store import StoredRun
 
 if TYPE_CHECKING:
     from clef.statistics.compare import Comparison
+    from clef.statistics.halves import Half
 
 FLIP_ROWS = 50
 """Flips of one page."""
 MOST_QUESTIONS = 40
 """Questions that have a line of their own."""
 Show = Literal["all", "fixed", "broken", "both wrong"]
-Runs: TypeAlias = Sequence[tuple[str, Sequence[Outcome]]]
+Runs: TypeAlias = "Sequence[tuple[str, Half]]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,22 +115,24 @@ def _pairing(runs: Runs, first: int, second: int) -> Pairing:
         whole = compare(ours, theirs, names=names)
     except InputError as error:
         return Pairing(first, second, (), (), f"{error.message} ({error.hint})" if error.hint else error.message)
-    flips = [Flipped(one.change, one.first, one.second, ours[one.first].example.question_name) for one in whole.flips]
-    return Pairing(first, second, (Line(None, whole), *_questions(ours, theirs, names)), tuple(flips))
+    asked, called = ours.columns.question, ours.columns.names
+    flips = [Flipped(one.change, one.first, one.second, called[asked[one.first]]) for one in whole.flips]
+    every = Line(None, replace(whole, flips=()))
+    return Pairing(first, second, (every, *_questions(ours, theirs, names)), tuple(flips))
 
 
-def _questions(ours: Sequence[Outcome], theirs: Sequence[Outcome], names: tuple[str, str]) -> list[Line]:
+def _questions(ours: "Half", theirs: "Half", names: tuple[str, str]) -> list[Line]:
     """A line for each question that both have; none where there is only one."""
     from clef.statistics.compare import compare, holm
 
-    questions = list(dict.fromkeys(one.example.question_name for one in ours))[:MOST_QUESTIONS]
+    questions = ours.columns.names[:MOST_QUESTIONS]
     if len(questions) < 2:
         return []
     lines = []
     for question in questions:
-        parts = [[one for one in run if one.example.question_name == question] for run in (ours, theirs)]
         try:
-            lines.append(Line(question, compare(*parts, names=names)))
+            found = compare(ours.of_question(question), theirs.of_question(question), names=names)
+            lines.append(Line(question, replace(found, flips=())))
         except InputError:  # the other run has none of its rows; the words on shared rows say so
             continue
     adjusted = holm([line.of.p for line in lines])

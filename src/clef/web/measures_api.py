@@ -115,14 +115,15 @@ async def compare_runs(
 ) -> Json:
     """Runs against each other on the rows that they share; p values adjusted after Holm where there are several."""
     from clef.statistics.compare import compare_all
+    from clef.statistics.halves import half_at
 
     store: Store = request.app.state.store
     named = {run_id: (await store.get(run_id)).name for run_id in dict.fromkeys(run)}
     twice = {name for name, count in Counter(named.values()).items() if count > 1}
     names = {run_id: f"{name} ({run_id})" if name in twice else name for run_id, name in named.items()}
-    runs = {names[run_id]: await store.outcomes(run_id) for run_id in named}
     at = policy_of(await store.policies.get(policy)) if policy is not None else None
-    found = await asyncio.to_thread(partial(compare_all, runs, policy=at))
+    runs = {names[run_id]: await store.over(run_id, half_at(at)) for run_id in named}
+    found = await asyncio.to_thread(compare_all, runs)
     return Json({"comparisons": [one.to_dict() for one in found]})
 
 

@@ -84,12 +84,12 @@ async def run_report(
     request: Request, run_id: str, redact: Annotated[bool, Query(description="Leave the states out")] = False
 ) -> Response:
     """The run as one self-contained page, to keep or to send."""
-    from clef.reports.html import About, report
+    from clef.reports.html import About, hold, render
 
     found: StoredRun = await request.app.state.store.get(run_id)
-    outcomes = await request.app.state.store.outcomes(run_id)
+    held = await request.app.state.store.over(run_id, hold)
     about = About(found.name, found.engine.model or "", found.shape, found.created, found.note)
-    text = await asyncio.to_thread(report, outcomes, about, redact=redact)
+    text = await asyncio.to_thread(render, held, about, redact=redact)
     return HTMLResponse(text, headers=_as_file(found, "report.html"))
 
 
