@@ -119,6 +119,8 @@ def as_text(value: Json) -> str:
 
 def fold(name: str) -> str:
     """What two names share if a person would call them the same: NFC, case-folded, surrounding space ignored."""
+    if name.isascii():
+        return name.strip().lower()
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).strip().casefold())
 
 

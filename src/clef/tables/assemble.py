@@ -5,18 +5,20 @@ Rows with a problem are left out and counted; rows without a label stay, to be a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from operator import attrgetter
 
 from clef.decisions.examples import Example
 from clef.errors import Problem
 from clef.tables.columns import Roles
-from clef.tables.examples import extra_columns
+from clef.tables.examples import Examples, extra_columns
 from clef.tables.longtable import long_examples
 from clef.tables.resolve import TYPES
 from clef.tables.table import Grid, Notes, ReadOptions, Table, TableFacts, letter, shown
 from clef.tables.widetable import wide_examples
+
+_Build = Callable[[Grid, Roles, ReadOptions, Notes, TableFacts], tuple[Sequence[Example], TableFacts]]
 
 
 def assemble(grid: Grid, roles: Roles, options: ReadOptions, notes: Notes, facts: TableFacts) -> Table:
@@ -32,7 +34,7 @@ def assemble(grid: Grid, roles: Roles, options: ReadOptions, notes: Notes, facts
         read=len(grid.rows) + notes.bad_records,
     )
     unlabelled = not options.labelled and options.questions_by_id and "question" not in roles.columns
-    build = wide_examples if roles.wide or unlabelled else long_examples
+    build: _Build = wide_examples if roles.wide or unlabelled else long_examples
     examples, facts = build(grid, roles, options, notes, facts)
     return finished(examples, notes, facts)
 
@@ -40,8 +42,9 @@ def assemble(grid: Grid, roles: Roles, options: ReadOptions, notes: Notes, facts
 def finished(examples: Sequence[Example], notes: Notes, facts: TableFacts) -> Table:
     """The table, with everything counted."""
     problems = notes.listed_problems()
+    known = examples.answered if isinstance(examples, Examples) else examples
     return Table(
-        tuple(examples),
+        examples if isinstance(examples, Examples) else tuple(examples),
         problems,
         tuple(notes.warnings),
         replace(
@@ -49,8 +52,8 @@ def finished(examples: Sequence[Example], notes: Notes, facts: TableFacts) -> Ta
             blank=notes.blank,
             skipped=facts.read - facts.used,
             examples=len(examples),
-            unlabelled=list(map(attrgetter("label"), examples)).count(None),
-            questions=len(set(map(id, map(attrgetter("question"), examples)))),
+            unlabelled=list(map(attrgetter("label"), known)).count(None),
+            questions=len(set(map(id, map(attrgetter("question"), known)))),
         ),
     )
 

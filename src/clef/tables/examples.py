@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import compress, repeat
-from typing import Any
+from operator import eq
+from typing import Any, overload
 
 from clef.decisions.examples import Example
 from clef.decisions.questions import Json, state_problems
@@ -61,8 +62,7 @@ def bad_answers(grid: Grid, answered: Sequence[Resolved], distinct: Collection[R
 class _Draft:
     """An example in the making: an object with the slots of Example, which it becomes by taking its class.
 
-    A frozen dataclass sets each field through a call; made this way, an example takes a third of the time, which for
-    100,000 rows is as much as all of pandas' reading.
+    A frozen dataclass sets each field through a call; made this way, an example takes a third of the time.
     """
 
     __slots__ = Example.__slots__
@@ -79,24 +79,69 @@ class _Draft:
         self.images: tuple[str, ...] = ()
 
 
-def make_examples(grid: Grid, roles: Roles, answered: Sequence[Resolved], bad: Collection[int]) -> list[Example]:
-    """One example a record, but for the positions in `bad`."""
-    columns: list[Iterable[Any]] = [
-        grid.columns[roles.columns["state"]],
-        answered,
-        grid.rows,
-        grid.lines,
-        _extras(grid, roles),
-    ]
-    images = _images(grid, roles)
-    if bad:
-        kept = [at not in bad for at in range(len(grid.rows))]
-        columns = [compress(column, kept) for column in columns]
-        images = None if images is None else list(compress(images, kept))
-    examples: list[Any] = list(map(_Draft, *columns))
-    for draft in examples:
-        draft.__class__ = Example
-    return examples if images is None else [replace(one, images=its) for one, its in zip(examples, images, strict=True)]
+class Examples(Sequence[Example]):
+    """The examples of a table, each made when it is asked for.
+
+    The columns hold all that is known of them. Made in advance, 100,000 examples take as long as pandas' whole
+    reading, and most of what reads a table looks at the first few, or at each once.
+    """
+
+    def __init__(self, grid: Grid, roles: Roles, answered: Sequence[Resolved], bad: Collection[int]) -> None:
+        """One example a record, but for the positions in `bad`."""
+        kept = [at not in bad for at in range(len(grid.rows))] if bad else None
+
+        def good(cells: Sequence[Any]) -> Sequence[Any]:
+            return cells if kept is None else list(compress(cells, kept))
+
+        self.answered: Sequence[Resolved] = good(answered)
+        """What is asked of each example, and its label."""
+        self._columns = [good(grid.columns[roles.columns["state"]]), self.answered, good(grid.rows), good(grid.lines)]
+        extra = extra_columns(grid, roles)
+        self._names = [name for name, _ in extra]
+        self._extra = [good(grid.columns[at]) for _, at in extra]
+        images = roles.columns.get("images")
+        self._images = None if images is None else good(grid.columns[images])
+
+    def __len__(self) -> int:
+        return len(self.answered)
+
+    @overload
+    def __getitem__(self, index: int) -> Example: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Example]: ...
+    def __getitem__(self, index: int | slice) -> Example | Sequence[Example]:
+        if isinstance(index, slice):
+            return tuple(self._made(index))
+        at = range(len(self))[index]
+        return next(self._made(slice(at, at + 1)))
+
+    def __iter__(self) -> Iterator[Example]:
+        return self._made(None)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and len(self) == len(other) and all(map(eq, self, other))
+
+    __hash__ = None  # type: ignore[assignment]  # as that of a list
+
+    def _made(self, part: slice | None) -> Iterator[Example]:
+        def its(cells: Sequence[Any]) -> Sequence[Any]:
+            return cells if part is None else cells[part]
+
+        extras: Iterable[Mapping[str, str]] = repeat({})
+        if self._names:
+            names = self._names
+            extras = (dict(zip(names, cells, strict=True)) for cells in zip(*map(its, self._extra), strict=True))
+        drafts: Iterator[Any] = map(_Draft, *map(its, self._columns), extras)
+        if self._images is not None:
+            drafts = map(_with_images, drafts, its(self._images))
+        for draft in drafts:
+            draft.__class__ = Example
+            yield draft
+
+
+def _with_images(draft: _Draft, cell: str) -> _Draft:
+    draft.images = images_in(cell)
+    return draft
 
 
 def extra_columns(grid: Grid, roles: Roles) -> list[tuple[str, int]]:
@@ -110,21 +155,6 @@ def extra_columns(grid: Grid, roles: Roles) -> list[tuple[str, int]]:
             name = f"column {letter(at)}"
         named[name if name not in named else f"{name} ({letter(at)})"] = at
     return list(named.items())
-
-
-def _extras(grid: Grid, roles: Roles) -> Iterable[Mapping[str, str]]:
-    columns = extra_columns(grid, roles)
-    if not columns:
-        return repeat({}, len(grid.rows))
-    names = [name for name, _ in columns]
-    return (
-        dict(zip(names, cells, strict=True)) for cells in zip(*(grid.columns[at] for _, at in columns), strict=True)
-    )
-
-
-def _images(grid: Grid, roles: Roles) -> list[tuple[str, ...]] | None:
-    at = roles.columns.get("images")
-    return None if at is None else [images_in(cell) for cell in grid.columns[at]]
 
 
 def images_in(cell: str) -> tuple[str, ...]:

@@ -7,10 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import repeat
 
-from clef.decisions.examples import Example
 from clef.errors import Problem
 from clef.tables.columns import Roles
-from clef.tables.examples import bad_answers, bad_states, make_examples
+from clef.tables.examples import Examples, bad_answers, bad_states
 from clef.tables.options import resemblance
 from clef.tables.resolve import Combination, Resolver, question_key, rare_answers
 from clef.tables.table import Grid, Notes, ReadOptions, TableFacts, shown
@@ -22,7 +21,7 @@ _Key = tuple[str, str, str, str]
 
 def long_examples(
     grid: Grid, roles: Roles, options: ReadOptions, notes: Notes, facts: TableFacts
-) -> tuple[list[Example], TableFacts]:
+) -> tuple[Examples, TableFacts]:
     """The examples, and the facts with what was found out about options and labels."""
     keys = _combinations(grid, roles)
     counts = {Combination(*key): count for key, count in Counter(keys).items()}
@@ -32,7 +31,7 @@ def long_examples(
     answered = list(map(resolved.__getitem__, keys))
     _tell_derived(resolver, keys, grid, headers, notes)
     bad = bad_answers(grid, answered, resolved.values(), notes) | bad_states(grid, roles, notes)
-    examples = make_examples(grid, roles, answered, bad)
+    examples = Examples(grid, roles, answered, bad)
     return examples, replace(
         facts,
         option_separator=resolver.separator if "separated" in resolver.options_from else None,

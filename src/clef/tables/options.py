@@ -114,11 +114,14 @@ def choose_separator(cells: Iterable[tuple[str, str]]) -> str | None:
 def _suits(pairs: Sequence[tuple[str, str]], separator: str) -> tuple[int, int]:
     """(cells with two options, the label among them; cells with two options) under this separator."""
     matching = separated = 0
+    parts: dict[str, tuple[list[str], set[str]]] = {}
     for cell, label in pairs:
         if separator not in cell:
             continue
-        names = split(cell, separator)
-        folded = {fold(name) for name in names}
+        if cell not in parts:
+            names = split(cell, separator)
+            parts[cell] = names, set(map(fold, names))
+        names, folded = parts[cell]
         if len(folded) < 2:
             continue
         separated += 1

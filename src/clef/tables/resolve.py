@@ -89,10 +89,12 @@ class Resolver:
         self._json: dict[str, list[Option] | None] = {}
         self._questions: dict[tuple[str, str, str], Question | Problem] = {}
         self._same: dict[Question, Question] = {}
+        self._answers: dict[int, tuple[str, ...]] = {}
         self._mismatches = Mismatches()
-        self.separator = self._separator(counts)
-        self.groups = self._derived(counts)
-        self.score_labels = self._score_labels(counts)
+        asked = self._by_type(counts)
+        self.separator = self._separator(asked)
+        self.groups = self._derived(asked["choice"], counts)
+        self.score_labels = self._score_labels(asked["score"])
 
     def resolve(self, combination: Combination) -> Resolved:
         """The question and label, or the problem, of a combination."""
@@ -104,10 +106,10 @@ class Resolver:
             return Resolved(question, None, "", name)
         if isinstance(question, Noul):
             label = match_noul(written)
-        elif isinstance(question, Score):
-            label = match_level(written, question.answers, self.score_labels or "text")
         else:
-            label = match(written, question.answers)
+            answers = self._answers.get(id(question)) or self._answers.setdefault(id(question), question.answers)
+            by = self.score_labels or "text" if isinstance(question, Score) else "text"
+            label = match_level(written, answers, by)
         if label is None:
             return Resolved(None, problem=self._mislabelled(written, question))
         return Resolved(question, label, written, name)
@@ -215,24 +217,26 @@ class Resolver:
             return self._mismatches.problem(written, question.answers, column, "levels")
         return self._mismatches.problem(written, question.answers, column)
 
-    def _asked(self, counts: Iterable[Combination], kind: QuestionType) -> list[Combination]:
-        return [
-            combination
-            for combination in counts
-            if TYPES.get(combination.type.strip().casefold()) == kind
-            and not (self.known and normalised(combination.question) in self.known)
-        ]
+    def _by_type(self, counts: Iterable[Combination]) -> dict[QuestionType, list[Combination]]:
+        """The combinations whose questions are not known already, by type; those of an unknown type are left out."""
+        asked: dict[QuestionType, list[Combination]] = {"choice": [], "score": [], "noul": []}
+        kinds = {text: TYPES.get(text.strip().casefold()) for text in {combination.type for combination in counts}}
+        for combination in counts:
+            kind = kinds[combination.type]
+            if kind and not (self.known and normalised(combination.question) in self.known):
+                asked[kind].append(combination)
+        return asked
 
-    def _separator(self, counts: Iterable[Combination]) -> str | None:
-        labelled = [(combination.options, combination.label) for combination in self._asked(counts, "choice")]
-        others = [*self._asked(counts, "score"), *self._asked(counts, "noul")]
+    def _separator(self, asked: Mapping[QuestionType, list[Combination]]) -> str | None:
+        labelled = [(combination.options, combination.label) for combination in asked["choice"]]
+        others = [*asked["score"], *asked["noul"]]
         pairs = {(cell.strip(), label) for cell, label in labelled}
         pairs |= {(combination.options.strip(), "") for combination in others}
         return choose_separator((cell, label) for cell, label in pairs if cell and self._as_json(cell) is None)
 
-    def _derived(self, counts: Mapping[Combination, int]) -> dict[str, _Group]:
+    def _derived(self, asked: Iterable[Combination], counts: Mapping[Combination, int]) -> dict[str, _Group]:
         groups: dict[str, _Group] = {}
-        for combination in self._asked(counts, "choice"):
+        for combination in asked:
             if combination.options.strip() or not combination.question.strip():
                 continue
             group = groups.setdefault(question_key(combination.question), _Group())
@@ -244,10 +248,10 @@ class Resolver:
                 group.counts[key] = group.counts.get(key, 0) + counts[combination]
         return groups
 
-    def _score_labels(self, counts: Iterable[Combination]) -> str | None:
+    def _score_labels(self, asked: Iterable[Combination]) -> str | None:
         """Text or index, whichever suits more labels; text where both suit all, since a person writes what they see."""
         text = index = 0
-        for combination in self._asked(counts, "score"):
+        for combination in asked:
             if combination.label.strip():
                 _, question = self._question(combination)
                 if isinstance(question, Score):

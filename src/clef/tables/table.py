@@ -104,7 +104,8 @@ class TableFacts:
 class Table:
     """A table as it was understood. Rows that are good are in `examples` even where others have problems."""
 
-    examples: tuple[Example, ...]
+    examples: Sequence[Example]
+    """Each may be made anew whenever it is asked for: go through them once."""
     problems: tuple[Problem, ...]
     warnings: tuple[Problem, ...]
     facts: TableFacts
@@ -118,7 +119,7 @@ class Table:
             "warnings": [warning.to_dict() for warning in self.warnings],
         }
 
-    def require(self) -> tuple[Example, ...]:
+    def require(self) -> Sequence[Example]:
         """The examples, if nothing is wrong. Raises InputError with every problem otherwise."""
         if self.problems:
             raise InputError.of(self.problems, "the table")

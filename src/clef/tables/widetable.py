@@ -9,7 +9,7 @@ from clef.decisions.examples import Example
 from clef.decisions.questions import Noul, Question, Score
 from clef.errors import Problem
 from clef.tables.columns import Roles
-from clef.tables.examples import bad_answers, bad_states, make_examples
+from clef.tables.examples import Examples, bad_answers, bad_states
 from clef.tables.options import Mismatches, match, match_level, match_noul
 from clef.tables.resolve import Resolved
 from clef.tables.table import Grid, Notes, ReadOptions, TableFacts, shown
@@ -40,7 +40,7 @@ def wide_examples(
         }
         answered = [resolved[cell] for cell in cells]
         bad = bad_answers(grid, answered, resolved.values(), notes) | stateless
-        examples += make_examples(grid, roles, answered, bad)
+        examples += Examples(grid, roles, answered, bad)
     examples.sort(key=lambda example: example.row)
     used = len({example.row for example in examples})
     return examples, replace(facts, shape="wide", options_from=("given",), score_labels=by, used=used)

@@ -114,7 +114,7 @@ async def read_upload(request: Request, upload: Upload, reading: TableQuery) -> 
 
 async def read_table(
     request: Request, upload: Upload, reading: TableQuery, bad_rows: str
-) -> tuple[Table, tuple[Example, ...]]:
+) -> tuple[Table, Sequence[Example]]:
     """The table and the examples to ask. Raises InputError with every problem unless they may be skipped, and where no
     row is left to ask. Columns that were named are remembered for the next table with this header.
     """
@@ -128,12 +128,14 @@ async def read_table(
     return table, examples
 
 
-def drawn(examples: Sequence[Example], rows: int | None, seed: int) -> tuple[Example, ...]:
+def drawn(examples: Sequence[Example], rows: int | None, seed: int) -> Sequence[Example]:
     """The examples of that many rows of the table, drawn at random and left in their order; the same seed draws the
     same. All of them where there are no more.
     """
+    if rows is None:
+        return examples
     there = sorted({example.row for example in examples})
-    if rows is None or rows >= len(there):
-        return tuple(examples)
+    if rows >= len(there):
+        return examples
     chosen = set(Random(seed).sample(there, rows))  # noqa: S311 - a draw to be repeated, not a secret
     return tuple(example for example in examples if example.row in chosen)
