@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from clef.decisions.examples import Outcome
+from clef.decisions.questions import QuestionType
 from clef.errors import NotFound
 from clef.runs.database import READERS, Database
 from clef.runs.rows import read_outcome
@@ -57,6 +58,8 @@ class Narrowed:
     """What a gate at this threshold acts on: at least this top probability, and no tie."""
     unsure: float | None = None
     """What a gate at this threshold leaves to be checked: below it, or a tie."""
+    type: QuestionType | None = None
+    """Of the question."""
     off: int | None = None
     """Levels by which the most likely level of a score is above its label; negative where it is below."""
     text: str = ""
@@ -144,10 +147,13 @@ async def _narrowed(database: Database, run_id: str, chosen: RowFilter) -> str |
     if chosen.column is not None:
         has = "exists (select 1 from json_each(examples.extra) where key = ? and value = ?)"
         parts.append((has, (chosen.column, chosen.value)))
+    of_type = "examples.question in (select id from questions where json_extract(body, '$.type') = ?)"
+    if chosen.type is not None:
+        parts.append((of_type, (chosen.type,)))
     if chosen.off is not None:
         level = "(select key from json_each(outcomes.probabilities) order by value desc, key limit 1)"
-        kinds = "examples.question in (select id from questions where json_extract(body, '$.type') = 'score')"
-        parts.append((f"{kinds} and outcomes.correct is not null and {level} - examples.label = ?", (chosen.off,)))
+        off = f"{of_type} and outcomes.correct is not null and {level} - examples.label = ?"
+        parts.append((off, ("score", chosen.off)))
     if not parts:
         return None
     condition = " and ".join(part for part, _ in parts)

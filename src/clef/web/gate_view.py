@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from clef.statistics.ladder import Cost, ReviewBudget, Rule, TargetAccuracy
+from clef.web.run_filter import Pool
 
 if TYPE_CHECKING:
     from clef.statistics.columns import Columns
-    from clef.statistics.gates import Cut
+    from clef.statistics.gates import Cut, Gates
 
 MOST_POINTS = 200
 """Places of a slider."""
@@ -60,25 +61,52 @@ class GateRule:
         return ReviewBudget(self.review) if self.way == "review" else Cost(self.wrong, self.check)
 
 
-def gates_view(columns: Columns, wanted: GateRule, model: str) -> dict[str, Any]:
-    """The gates of each question under a rule, each cut with the points that its slider moves on, and their policy."""
-    from clef.statistics.gates import REFUSED_UNDER, gates, sides
+def gates_view(columns: Columns, wanted: GateRule, pool: Pool, model: str) -> dict[str, Any]:
+    """The gates of each question under a rule, or one for all of a type, each cut with the points that its slider moves
+    on, and their policy.
+    """
+    from clef.statistics.gates import REFUSED_UNDER, parts, sides
     from clef.statistics.policy import Policy
 
-    found = gates(columns, wanted.rule)
+    found, pooled = _gates(columns, wanted.rule, pool)
     questions = []
-    for gate, part in zip(found.questions[:MOST_QUESTIONS], columns.by_question(), strict=False):
-        rows = dict(sides(part.judged, gate.type))
+    for gate, part in zip(found.questions[:MOST_QUESTIONS], parts(columns, pooled=pooled), strict=False):
+        rows = dict(sides(part.columns.judged, gate.type))
         cuts = [cut.to_dict() | {"points": points(rows[cut.side], cut)} for cut in gate.cuts]
-        questions.append({"question": gate.question, "type": gate.type, "cuts": cuts})
+        questions.append({"question": gate.question, "type": gate.type, "pooled": gate.pooled, "cuts": cuts})
     return {
         "coverage": found.coverage.to_dict(),
         "accuracy": found.accuracy.to_dict(),
         "questions": questions,
+        "can": _can(found),
+        "most_labels": max((cut.states for gate in found.questions for cut in gate.cuts), default=0),
+        "asked": len(columns.names),
+        "pooled": pooled,
+        "by_itself": pooled and pool == "auto",
         "fewest": REFUSED_UNDER,
         "left_out": max(0, len(found.questions) - MOST_QUESTIONS),
         "policy": Policy.of(found, model=model).to_dict(),
     }
+
+
+def _gates(columns: Columns, rule: Rule, pool: Pool) -> tuple[Gates, bool]:
+    """The gates, and whether they are pooled: by itself where no question has the labels that all together have."""
+    from clef.statistics.gates import gates
+
+    if len(columns.names) == 1 or pool == "each":
+        return gates(columns, rule), False
+    if pool == "all":
+        return gates(columns, rule, pooled=True), True
+    each = gates(columns, rule)
+    if _can(each):
+        return each, False
+    together = gates(columns, rule, pooled=True)
+    return (together, True) if _can(together) else (each, False)
+
+
+def _can(found: Gates) -> bool:
+    """Whether there are labels enough to choose one gate at least."""
+    return any(cut.status != "refused" for gate in found.questions for cut in gate.cuts)
 
 
 def points(judged: Columns, cut: Cut) -> list[Point]:

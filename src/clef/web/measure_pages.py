@@ -33,11 +33,11 @@ def measure_pages() -> APIRouter:
         """The sliders of a run's gates, under the rule that the address names."""
         measured: Measured = request.app.state.measured
         wanted = GateRule.read(request.query_params.get("gate"))
-        labels = Filter.read(request.query_params).labels
+        chosen = Filter.read(request.query_params)
         try:
             run = await request.app.state.store.get(run_id)
-            make = partial(gates_view, wanted=wanted, model=run.engine.model or "")
-            found = await measured.of_columns(run, labels, f"page gates {wanted.rule}", make)
+            make = partial(gates_view, wanted=wanted, pool=chosen.pool, model=run.engine.model or "")
+            found = await measured.of_columns(run, chosen.labels, f"page gates {chosen.pool} {wanted.rule}", make)
         except ClefError as error:
             return problems(request, error)
         name = PurePath(run.name).stem or "run"

@@ -5,16 +5,19 @@ from dataclasses import dataclass, fields
 from typing import Literal, get_args
 from urllib.parse import urlencode
 
+from clef.decisions.questions import QuestionType
 from clef.runs.browse import Narrowed, RowFilter, Show, Sort
 
 PAGE_ROWS = 100
 """Rows of one page."""
 Labels = Literal["own", "table"]
 """Whether a person's labels count, or those that the table came with."""
-PLAIN = {"show": "all", "page": 1, "sort": "rank", "text": "", "gate": "", "labels": "own"}
+Pool = Literal["auto", "each", "all"]
+"""Whether each question has its gate, or all of a type share one; by itself where only together they have labels."""
+PLAIN = {"show": "all", "page": 1, "sort": "rank", "text": "", "gate": "", "pool": "auto", "labels": "own"}
 """What an address need not say."""
 
-KEPT = ("sort", "descending", "gate", "labels")
+KEPT = ("sort", "descending", "gate", "pool", "labels")
 """What is looked at besides which rows."""
 
 
@@ -27,6 +30,7 @@ class Filter(Narrowed):
     """The place of the row that is open."""
     gate: str = ""
     """The rule of the gates, as `GateRule` reads it."""
+    pool: Pool = "auto"
     labels: Labels = "own"
 
     @classmethod
@@ -41,6 +45,7 @@ class Filter(Narrowed):
             high=_share(query.get("high")),
             sure=_share(query.get("sure")),
             unsure=_share(query.get("unsure")),
+            type=next((kind for kind in get_args(QuestionType) if kind == query.get("type")), None),
             off=_levels(query.get("off")),
             text=query.get("text", "").strip()[:500],
             column=query.get("column") or None,
@@ -50,6 +55,7 @@ class Filter(Narrowed):
             page=max(1, number(query.get("page")) or 1),
             row=number(query.get("row")),
             gate=query.get("gate", "")[:60],
+            pool=next((pool for pool in get_args(Pool) if pool == query.get("pool")), "auto"),
             labels="table" if query.get("labels") == "table" else "own",
         )
 

@@ -11,6 +11,7 @@ from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import StreamingResponse
 
 from clef.decisions.examples import Outcome
+from clef.decisions.questions import QuestionType
 from clef.runs.browse import MAX_PAGE, Row, RowFilter, Show, Sort
 from clef.runs.budget import too_long
 from clef.runs.measures import SUMMARY
@@ -62,6 +63,7 @@ class RowsQuery:
     unsure: Annotated[float | None, Query(ge=0, le=1, description="What a gate at this threshold leaves to check")] = (
         None
     )
+    type: Annotated[QuestionType | None, Query(description="Of the question")] = None
     off: Annotated[int | None, Query(description="Levels by which a score's prediction is above its label")] = None
     text: Annotated[str, Query(max_length=500, description="Part of the state, label or prediction")] = ""
     column: Annotated[str | None, Query(description="A column with no role, which must have `value`")] = None

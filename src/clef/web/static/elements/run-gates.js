@@ -6,7 +6,10 @@ import { showRows } from "./run-parts.js";
 
 class RunGates extends HTMLElement {
   connectedCallback() {
-    this.addEventListener("change", (event) => event.target.closest(".gate-rule") && this.ruled());
+    this.addEventListener(
+      "change",
+      (event) => event.target.closest(".gate-rule") && this.ruled(event.target.name === "pool"),
+    );
     this.addEventListener("submit", (event) => {
       event.preventDefault();
       if (event.target.matches(".save-policy")) this.save(new FormData(event.target).get("name").trim());
@@ -15,7 +18,7 @@ class RunGates extends HTMLElement {
   }
 
   // A way that was just chosen has no number yet: the server gives the usual one.
-  ruled() {
+  ruled(poolChosen) {
     const form = this.querySelector(".gate-rule");
     const given = new FormData(form);
     const way = given.get("way");
@@ -27,17 +30,18 @@ class RunGates extends HTMLElement {
     }
     const query = new URLSearchParams(location.search);
     query.set("gate", gate);
+    if (poolChosen) query.set("pool", given.get("pool"));
     history.replaceState(history.state, "", `${location.pathname}?${query}${location.hash}`);
-    window.htmx.ajax("GET", `${this.dataset.address}?gate=${gate}`, { target: "#gates", swap: "innerMorph" });
+    window.htmx.ajax("GET", `${this.dataset.address}?${query}`, { target: "#gates", swap: "innerMorph" });
   }
 
   // The policy as the sliders stand; what was set by hand says so.
   get policy() {
     const policy = JSON.parse(this.dataset.policy);
     for (const slider of this.querySelectorAll("gate-slider")) {
-      const { question, side } = slider.dataset;
+      const { question, pooled, side } = slider.dataset;
       if (slider.threshold === undefined || !slider.isMoved) continue;
-      const { thresholds, measured } = policy.questions[question];
+      const { thresholds, measured } = pooled ? policy.pooled[pooled] : policy.questions[question];
       if (slider.threshold === null) delete thresholds[side];
       else thresholds[side] = slider.threshold;
       measured.set_by_hand = [...(measured.set_by_hand ?? []), side];
@@ -147,8 +151,9 @@ class GateSlider extends HTMLElement {
   }
 
   link(name, filter) {
-    const { question, side } = this.dataset;
-    const query = new URLSearchParams({ question, ...(side === "all" ? {} : { prediction: side }), ...filter });
+    const { question, type, side } = this.dataset;
+    const whose = question === undefined ? (type ? { type } : {}) : { question };
+    const query = new URLSearchParams({ ...whose, ...(side === "all" ? {} : { prediction: side }), ...filter });
     this.part(name).href = `${location.pathname}?${query}#rows`;
   }
 

@@ -1,7 +1,7 @@
 // What the elements of a run's page share: showing rows, showing the page anew, giving a row its label.
 
 // What a filter leaves as it is: the order, and what is looked at besides the rows.
-const KEPT = ["sort", "order", "gate", "labels"];
+const KEPT = ["sort", "order", "gate", "pool", "labels"];
 
 // Show the rows of a filter, and nothing but this filter.
 export function showRows(filter) {
