@@ -2,6 +2,7 @@
 
 import gc
 import io
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -294,3 +295,8 @@ def test_given_questions_are_asked_of_each_state_that_is_to_be_labelled() -> Non
 def test_labels_that_are_there_are_kept_even_where_they_are_not_needed() -> None:
     found = read(b"context,question,answer,options\nhi,Q?,a,a|b\n", ReadOptions(labelled=False))
     assert found.examples[0].label == 0
+
+
+def test_a_server_starts_without_the_reader() -> None:
+    code = "import sys, clef.web.app, clef.tables; sys.exit('clef.tables.formats' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
