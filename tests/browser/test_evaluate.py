@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
-from clef.web.assets import STATIC
+from clef.web.bundles import STATIC
 from tests.browser.conftest import NewPage
 from tests.browser.staged import StagedEngine
 

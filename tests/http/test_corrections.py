@@ -2,6 +2,7 @@
 
 import csv
 import io
+from typing import Any
 
 import pytest
 from aiohttp import web
@@ -128,3 +129,13 @@ def test_a_place_that_no_row_has_is_not_found_however_large(client: TestClient, 
     ]
     asked += [client.get(f"/runs/{run}/rows/{place}"), client.get(f"/runs/{run}/review/{place}")]
     assert [response.status_code for response in asked] == [404] * len(asked)
+
+
+@pytest.mark.parametrize("narrowed", [{}, {"low": 0.5}, {"label": "b"}, {"text": "row"}, {"question": "q"}])
+def test_each_count_is_what_its_filter_leads_to(client: TestClient, run: str, narrowed: dict[str, Any]) -> None:
+    say(client, run, 1, "a")
+    found = client.get(f"/api/runs/{run}/rows", params=narrowed).json()
+    assert set(found["counts"]) > {"unlabelled", "reviewed", "wrong"}
+    for show, count in found["counts"].items():
+        shown = client.get(f"/api/runs/{run}/rows", params=narrowed | {"show": show}).json()
+        assert (show, shown["total"], len(shown["rows"])) == (show, count, count)

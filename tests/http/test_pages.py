@@ -20,7 +20,8 @@ from clef.errors import InputError
 from clef.tables import ReadOptions, read
 from clef.web import words
 from clef.web.advice import advice
-from clef.web.assets import STATIC, Assets, compress, static_url
+from clef.web.assets import Assets, compress, static_url
+from clef.web.bundles import STATIC
 from clef.web.drafts import as_draft, as_json, json_problem, read_draft
 from clef.web.measured import Measured
 from clef.web.run_filter import PAGE_ROWS, Filter
@@ -308,7 +309,8 @@ def test_no_file_of_the_page_is_forgotten() -> None:
     elements = list((STATIC / "elements").glob("*.js"))
     used = "".join(file.read_text("utf-8") for file in [*templates.glob("*.html"), *elements])
     for element in elements:
-        assert any(f'{way}{element.name}"' in used for way in ("elements/", 'from "./', 'import("./'))
+        ways = (f'"{element.stem}"', f'from "./{element.name}"', f'import("./{element.name}")')
+        assert any(way in used for way in ways)
 
 
 def typed(*questions: Any) -> str:

@@ -118,6 +118,7 @@ class Store:
         self.measures = Measures(database)
         self.asks = Asks(database)
         self.corrections = Corrections(database)
+        self._counted = browse.Counted()
 
     async def create(self, new: NewRun, examples: Sequence[Example]) -> StoredRun:
         """A queued run with its examples, in one transaction."""
@@ -288,7 +289,7 @@ class Store:
 
     async def page(self, run_id: str, chosen: RowFilter) -> Page:
         """One page of a run's rows, and how many rows each other filter would show."""
-        return await browse.page(self._database, run_id, chosen)
+        return await browse.page(self._database, run_id, chosen, self._counted)
 
     async def places(self, run_id: str, chosen: RowFilter) -> list[int]:
         """The places of the rows of a filter, in its order; `limit` and `offset` play no part."""

@@ -1,11 +1,13 @@
 """Turns the files of static/ into addresses a browser may keep for ever, and every page into compressed bytes.
 
-An address carries a hash of its file. What is fetched without the hash (an import inside a script or a style sheet)
-is checked again at each use, which costs a 304. Text goes out gzipped, and each file is compressed once.
+An address carries a hash of its file. What is fetched without the hash is checked again at each use, which costs a 304.
+Text goes out gzipped, and each file is compressed once. Some files go out as one; see `clef.web.bundles`.
 """
 
 import gzip
 import hashlib
+import os
+from collections.abc import Sequence
 from functools import lru_cache
 from os import PathLike, fspath, stat_result
 from pathlib import Path
@@ -15,11 +17,13 @@ from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
-STATIC = Path(__file__).parent / "static"
+from clef.web.bundles import JOINT, STATIC, bundle, joined
+
 FOR_EVER = "public, max-age=31536000, immutable"
 CHECK_AGAIN = "no-cache"
 SMALLEST = 500
 """Bytes below which compressing costs more than it saves."""
+MEDIA_TYPES = {"css": "text/css", "js": "text/javascript"}
 TEXT = ("text/", "application/json", "application/javascript", "image/svg")
 
 
@@ -29,11 +33,26 @@ def static_url(path: str) -> str:
     return f"/static/{path}?v={_digest(path, file.stat().st_mtime_ns)}"
 
 
+def joint_url(ending: str, names: Sequence[str]) -> str:
+    """Address of some styles (css) or elements (js) in one, which changes whenever one of them does."""
+    path = joined(ending, names)
+    body = bundle(path)
+    if body is None:
+        raise FileNotFoundError(path)
+    return f"/static/{path}?v={_digest_of(body)}"
+
+
 class Assets(StaticFiles):
     """The static files: compressed, kept for ever under their hashed address, checked again under the plain one."""
 
     def __init__(self) -> None:
         super().__init__(directory=STATIC)
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        """A file, or some of them in one."""
+        address = path.replace(os.sep, "/")
+        body = bundle(address) if address.startswith(f"{JOINT}/") else None
+        return await super().get_response(path, scope) if body is None else _joint_response(address, body, scope)
 
     def file_response(
         self, full_path: str | PathLike[str], stat_result: stat_result, scope: Scope, status_code: int = 200
@@ -51,6 +70,19 @@ class Assets(StaticFiles):
         response.headers["cache-control"] = FOR_EVER if hashed else CHECK_AGAIN
         response.headers["vary"] = "accept-encoding"
         return response
+
+
+def _joint_response(path: str, body: bytes, scope: Scope) -> Response:
+    headers, digest = Headers(scope=scope), _digest_of(body)
+    is_same = QueryParams(scope["query_string"]).get("v") == digest
+    given = {"etag": f'"{digest}"', "vary": "accept-encoding", "cache-control": FOR_EVER if is_same else CHECK_AGAIN}
+    if headers.get("if-none-match") == given["etag"]:
+        return Response(None, 304, given)
+    media_type = MEDIA_TYPES[path.rpartition(".")[2]]
+    if _may_gzip(headers, media_type):
+        body = _packed(body)
+        given["content-encoding"] = "gzip"
+    return Response(body, 200, given, media_type)
 
 
 def compress(response: Response, request_headers: Headers) -> Response:
@@ -80,3 +112,13 @@ def _digest(path: str, modified_ns: int) -> str:
 @lru_cache(maxsize=256)
 def _compressed(path: str, modified_ns: int) -> bytes:
     return gzip.compress(Path(path).read_bytes(), 9, mtime=0)
+
+
+@lru_cache(maxsize=64)
+def _digest_of(body: bytes) -> str:
+    return hashlib.sha256(body).hexdigest()[:12]
+
+
+@lru_cache(maxsize=64)
+def _packed(body: bytes) -> bytes:
+    return gzip.compress(body, 9, mtime=0)

@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from clef.errors import ClefError
 from clef.runs.store import Store
-from clef.web.assets import STATIC
+from clef.web.bundles import STATIC
 from clef.web.chart_marks import (
     Chart,
     Spec,

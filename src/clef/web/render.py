@@ -14,7 +14,7 @@ from clef import __version__
 from clef.decisions.questions import as_text
 from clef.errors import ClefError, InputError
 from clef.web import words
-from clef.web.assets import compress, static_url
+from clef.web.assets import compress, joint_url, static_url
 from clef.web.security import SESSION
 from clef.web.standing import standing_of
 
@@ -58,6 +58,6 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals.update(words=words, static_url=static_url, version=__version__)
+    environment.globals.update(words=words, static_url=static_url, joint_url=joint_url, version=__version__)
     environment.filters.update(as_text=as_text, urlencode_many=_query)
     return environment
