@@ -16,13 +16,14 @@ from clef.decisions.answers import Answer
 from clef.decisions.examples import Example, Outcome
 from clef.decisions.questions import Choice, Noul, Question, Score
 from clef.statistics.binning import error_value
-from clef.statistics.calibration import brier_scores, calibration, log_losses
-from clef.statistics.columns import as_columns
+from clef.statistics.calibration import SMALLEST, brier_scores, calibration, log_losses
+from clef.statistics.columns import Columns, as_columns
 from clef.statistics.compare import sign_flip_p
 from clef.statistics.gates import gates
 from clef.statistics.guarantee import guaranteed_gates
 from clef.statistics.intervals import Interval, paired_difference, wilson
 from clef.statistics.ladder import TargetAccuracy
+from clef.statistics.methods import Method
 from clef.statistics.rates import rate
 from clef.statistics.recalibration import recalibrate
 from clef.statistics.resampling import mean_estimate
@@ -66,6 +67,13 @@ class Model:
         tops = np.sort(self.tops(np.random.default_rng(0), POPULATION))
         return tops, (self.right_at(tops)[::-1].cumsum() / np.arange(1, POPULATION + 1))[::-1]
 
+    @cached_property
+    def unseen(self) -> tuple[Columns, Floats]:
+        """Rows at even steps of the population, and how often each is right."""
+        tops = self.population[0][POPULATION // 8000 :: POPULATION // 4000]
+        columns = as_columns(self.table(np.random.default_rng(5), len(tops))).judged
+        return columns.with_probabilities(np.stack([tops, 1 - tops], axis=1).ravel()), self.right_at(tops)
+
     def truth(self, threshold: float) -> tuple[float, float]:
         """Coverage and accuracy above a threshold, in a large population."""
         tops, accuracy = self.population
@@ -78,6 +86,7 @@ TOO_SURE = Model("too sure", lambda p: 1 - 0.5**0.4 * (1 - p) ** 0.6)
 FLAT = Model(f"right {1 - RISK - 0.001:.1%} everywhere", lambda p: np.full_like(p, 1 - RISK - 0.001))
 WORSE_WHEN_SURE = Model("worse when sure", lambda p: 1 - RISK - 0.15 * (p - 0.75))
 MODELS = (CALIBRATED, TOO_SURE)
+RECALIBRATED: tuple[Method, ...] = ("temperature", "isotonic", "beta")
 
 
 def shown(hits: list[bool]) -> str:
@@ -89,6 +98,14 @@ def shown(hits: list[bool]) -> str:
 def holds(interval: Interval | None, truth: float) -> bool:
     """Whether an interval covers the truth."""
     return interval is not None and interval.low <= truth <= interval.high
+
+
+def expected_scores(columns: Columns, right: Floats) -> tuple[float, float]:
+    """True Brier score and log loss of two-way rows, each right so often."""
+    top = columns.flat[::2]
+    brier = 2 * (right * (1 - top) ** 2 + (1 - right) * top**2)
+    loss = -right * np.log(np.maximum(top, SMALLEST)) - (1 - right) * np.log(np.maximum(1 - top, SMALLEST))
+    return float(brier.mean()), float(loss.mean())
 
 
 def points(values: list[float]) -> str:
@@ -174,23 +191,33 @@ def promises() -> Iterator[Row]:
 
 
 def recalibrated() -> Iterator[Row]:
-    """Cross-validated scores of fitted maps against their scores on rows nobody saw."""
-    fresh = as_columns(TOO_SURE.table(np.random.default_rng(5), 100_000)).judged
-    here = float(brier_scores(fresh).mean())
-    for method in ("temperature", "isotonic", "beta"):
-        rng = np.random.default_rng(6)
-        gaps, hits, after = [], [], []
-        for _ in range(150):
-            found = recalibrate(TOO_SURE.table(rng, 400), method)
-            if found.map is None or found.after is None or found.brier_change is None:
-                continue
-            there = float(brier_scores(found.map.transform(fresh)).mean())
-            gaps.append((found.brier_change.value or 0) - (there - here))
-            after.append(there - here)
-            hits.append(holds(found.brier_change.interval, there - here))
-        yield f"{method}, 400 rows: change of Brier, cross-validated less true", points(gaps), "0 within noise"
-        yield "  true change of Brier on unseen rows", points(after), ""
-        yield "  its interval covers", shown(hits), "95 %"
+    """Cross-validated scores of fitted maps against their true scores, on rows whose accuracy is known."""
+    for rows, tables in ((150, 300), (400, 300), (2000, 300)):
+        for model in MODELS:
+            for method in RECALIBRATED:
+                yield from _recalibrated(model, method, rows, tables)
+
+
+def _recalibrated(model: Model, method: Method, rows: int, tables: int) -> Iterator[Row]:
+    rng = np.random.default_rng(6)
+    fresh, right = model.unseen
+    here = expected_scores(fresh, right)
+    gaps, after, brier, loss = [], [], [], []
+    for _ in range(tables):
+        found = recalibrate(model.table(rng, rows), method)
+        if found.map is None or found.brier_change is None or found.log_loss_change is None:
+            continue
+        there = expected_scores(found.map.transform(fresh), right)
+        true_brier, true_loss = there[0] - here[0], there[1] - here[1]
+        gaps.append((found.brier_change.value or 0) - true_brier)
+        after.append(true_brier)
+        brier.append(holds(found.brier_change.interval, true_brier))
+        loss.append(holds(found.log_loss_change.interval, true_loss))
+    of = f"{method}, {rows} rows, {model.name}"
+    yield f"{of}: change of Brier, cross-validated less true", points(gaps), "0 within noise"
+    yield "  true change of Brier on unseen rows", points(after), ""
+    yield "  its interval covers", shown(brier), "95 %"
+    yield "  that of the change of log loss covers", shown(loss), "95 %"
 
 
 def comparisons() -> Iterator[Row]:

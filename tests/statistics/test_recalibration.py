@@ -44,6 +44,11 @@ def value(estimate: Estimate) -> float:
     return estimate.value
 
 
+def wide(estimate: Estimate) -> float:
+    assert estimate.interval is not None
+    return estimate.interval.high - estimate.interval.low
+
+
 WEIGHTS = st.lists(st.integers(0, 20), min_size=4, max_size=4).filter(any)
 
 
@@ -159,8 +164,11 @@ def test_a_cross_validated_view_maps_unlabelled_rows_and_leaves_failures() -> No
         list(map.apply(Answer("choice", PAIR.answers, (0.9, 0.1))).probabilities)
     )
     judged = as_columns(rows).judged
-    change = change_of(judged, view.judged)
-    assert change.after == recalibrate(rows, "temperature").after
+    change, own = change_of(judged, view.judged), recalibrate(rows, "temperature").change
+    assert own is not None
+    for fixed, fitted in ((change.brier, own.brier), (change.log_loss, own.log_loss)):
+        assert fixed.value == fitted.value
+        assert wide(fitted) > wide(fixed)  # it knows that another table would have made another map
     with pytest.raises(InputError, match="no beta map"):
         cross_validated(rows[:49], "beta")
 

@@ -157,7 +157,7 @@ def _of_view(part: Part, view: View) -> Any:
     from clef.statistics.calibration import calibration, calibrations
     from clef.statistics.classes import confusions
     from clef.statistics.ordinal import ordinal
-    from clef.statistics.recalibration import change_of, recalibrations
+    from clef.statistics.recalibration import change_of, recalibrate, recalibrations
     from clef.statistics.risk import risk_coverage
     from clef.statistics.summary import summarise
 
@@ -168,7 +168,8 @@ def _of_view(part: Part, view: View) -> Any:
     if part == "bands":  # those of the top probability are in the summary
         return summarise(columns, bands_on="confidence").to_dict()["bands"]
     if part == "change":
-        return change_of(view.raw.judged, columns.judged).to_dict()
+        own = recalibrate(view.raw, view.about["method"]).change if view.about["by"] == "cross-validation" else None
+        return (own or change_of(view.raw.judged, columns.judged)).to_dict()
     if part == "risk":
         return risk_coverage(columns).to_dict()
     families: dict[str, Callable[[Any], Any]] = {
