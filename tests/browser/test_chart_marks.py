@@ -112,6 +112,26 @@ def test_the_bar_of_a_question_and_of_a_band_lead_to_the_rows_they_count(page: P
     shows(page, int(re.findall(r"of (\d+)", counted)[0]), "top probability")
 
 
+def test_a_search_narrows_what_a_mark_leads_to_and_the_form_says_what_is_shown(page: Page) -> None:
+    at, bar = next(
+        (at, bar) for at, bar in enumerate(marks(page, "distribution")) if bar["outcome"] == "right" and bar["rows"] > 4
+    )
+    press(page.locator("[data-part=distribution] svg .mark-rect path").nth(at))
+    shows(page, bar["rows"], "top probability")
+    page.get_by_role("searchbox").fill("n 2")
+    page.wait_for_url(re.compile("text=n"))
+    assert "low=" in page.url
+    assert "show=right" in page.url
+    expect(page.locator(".chip.removable")).to_have_count(2)
+    expect(page.get_by_role("searchbox")).to_be_focused()
+    press(page.locator(".by-question a .bar").nth(1))
+    shows(page, 40, "How soon?")
+    expect(page.locator("#filters [name=question]")).to_have_value("How soon?")
+    expect(page.get_by_role("searchbox")).to_have_value("")
+    page.locator("#filters [name=question]").select_option("")
+    expect(page.locator(".chips [role=status]")).to_have_text(re.compile("of 161$"))
+
+
 def test_the_numbers_of_a_chart_do_the_same_without_a_mouse(page: Page) -> None:
     numbers = page.locator("[data-chart=reliability]")
     numbers.locator("summary").press("Enter")

@@ -11,7 +11,7 @@ from clef.web.run_filter import Pool
 
 if TYPE_CHECKING:
     from clef.statistics.columns import Columns
-    from clef.statistics.gates import Cut, Gates
+    from clef.statistics.gates import Cut, Gates, QuestionGate
 
 MOST_POINTS = 200
 """Places of a slider."""
@@ -70,7 +70,8 @@ def gates_view(columns: Columns, wanted: GateRule, pool: Pool, model: str) -> di
 
     found, pooled = _gates(columns, wanted.rule, pool)
     questions = []
-    for gate, part in zip(found.questions[:MOST_QUESTIONS], parts(columns, pooled=pooled), strict=False):
+    pairs = sorted(zip(found.questions, parts(columns, pooled=pooled), strict=True), key=lambda pair: not _has(pair[0]))
+    for gate, part in pairs[:MOST_QUESTIONS]:
         rows = dict(sides(part.columns.judged, gate.type))
         cuts = [cut.to_dict() | {"points": points(rows[cut.side], cut)} for cut in gate.cuts]
         questions.append({"question": gate.question, "type": gate.type, "pooled": gate.pooled, "cuts": cuts})
@@ -79,6 +80,7 @@ def gates_view(columns: Columns, wanted: GateRule, pool: Pool, model: str) -> di
         "accuracy": found.accuracy.to_dict(),
         "questions": questions,
         "can": _can(found),
+        "too_few": sum(not _has(gate) for gate in found.questions),
         "most_labels": max((cut.states for gate in found.questions for cut in gate.cuts), default=0),
         "asked": len(columns.names),
         "pooled": pooled,
@@ -106,7 +108,12 @@ def _gates(columns: Columns, rule: Rule, pool: Pool) -> tuple[Gates, bool]:
 
 def _can(found: Gates) -> bool:
     """Whether there are labels enough to choose one gate at least."""
-    return any(cut.status != "refused" for gate in found.questions for cut in gate.cuts)
+    return any(_has(gate) for gate in found.questions)
+
+
+def _has(gate: QuestionGate) -> bool:
+    """Whether one of its cut-points has labels enough."""
+    return any(cut.status != "refused" for cut in gate.cuts)
 
 
 def points(judged: Columns, cut: Cut) -> list[Point]:

@@ -37,7 +37,8 @@ def measure_pages() -> APIRouter:
         try:
             run = await request.app.state.store.get(run_id)
             make = partial(gates_view, wanted=wanted, pool=chosen.pool, model=run.engine.model or "")
-            found = await measured.of_columns(run, chosen.labels, f"page gates {chosen.pool} {wanted.rule}", make)
+            of = f"page gates, those that can first, {chosen.pool} {wanted.rule}"
+            found = await measured.of_columns(run, chosen.labels, of, make)
         except ClefError as error:
             return problems(request, error)
         name = PurePath(run.name).stem or "run"

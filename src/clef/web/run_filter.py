@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Literal, get_args
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
 from clef.decisions.questions import QuestionType
 from clef.runs.browse import Narrowed, RowFilter, Show, Sort
@@ -76,6 +76,11 @@ class Filter(Narrowed):
         """The query string that sorts by a column; the other way round where it is sorted by it already."""
         descending = not self.descending if sort == self.sort else sort != "row"
         return self.query(sort=sort, descending=descending)
+
+    @property
+    def beside_form(self) -> list[tuple[str, str]]:
+        """What the form of the rows has no field for, as it stands in an address."""
+        return parse_qsl(self.query(question=None, label=None, text="")[1:])
 
     @property
     def narrows(self) -> bool:

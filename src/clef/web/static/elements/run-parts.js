@@ -43,3 +43,18 @@ export async function label(address, method, name, note) {
     return "clef does not answer. Is it still running?";
   }
 }
+
+// <rows-shown>: comes with the rows, wherever their filter was chosen, and sets the fields of the form to it.
+class RowsShown extends HTMLElement {
+  connectedCallback() {
+    const { elements } = document.getElementById("filters");
+    for (const [name, value] of Object.entries(this.dataset)) {
+      const field = elements[name];
+      if (!field || field === document.activeElement) continue;
+      field.value = value;
+      if (field.value !== value) field.value = "";
+    }
+  }
+}
+
+customElements.define("rows-shown", RowsShown);
