@@ -436,6 +436,19 @@ def test_charts_come_in_the_colours_of_the_theme(client: TestClient) -> None:
     assert "run-charts" in client.get(f"/runs/{run}").text
 
 
+def test_questions_with_too_few_labels_are_one_line_below_those_that_have_a_gate(client: TestClient) -> None:
+    few = "".join(f"text {n},Is it {n}?,yes,yes;no\n" for n in range(40))
+    rows = "".join(f"text {n},Good?,{'yes' if n % 3 else 'no'},yes;no\n" for n in range(60))
+    run = evaluated(client, f"context,question,answer,options\n{few}{rows}")
+    each = client.get(f"/runs/{run}/gates").text
+    assert each.count("<gate-slider") == 1
+    assert "Good?" in each
+    assert "40 more questions have too few labels" in each
+    pooled = client.get(f"/runs/{run}/gates?pool=all").text
+    assert "all 41 choice questions" in pooled
+    assert "more questions" not in pooled
+
+
 def test_a_chat_goes_up_as_messages_and_comes_back_as_a_form(client: TestClient) -> None:
     messages = [{"role": "user", "content": "Hello?"}, {"role": "assistant", "content": ""}]
     chat = draft(**{"as": "chat"}, messages=messages)
