@@ -1,6 +1,7 @@
-"""Memory of the server through a whole run on the built-in engine: `python -m bench memory`, `CLEF_BENCH_ROWS` rows.
+"""Turns a whole run of `CLEF_BENCH_ROWS` rows on the built-in engine into the server's memory and time at each step.
 
-It takes a quarter of an hour for a million rows, so `make bench` leaves it out.
+It takes a quarter of an hour for a million rows, so `make bench` leaves it out: `python -m bench memory`. A figure is
+the most memory that the server held during that step alone, the whole process counted.
 """
 
 import json
@@ -8,6 +9,7 @@ import os
 import tempfile
 import time
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 
 from bench.servers import clef
@@ -15,6 +17,18 @@ from clef.running import find
 
 ROWS = int(os.environ.get("CLEF_BENCH_ROWS", "1000000"))
 WORDS = "refund me twice please the parcel arrived broken and nobody answers my letters since the third of May"
+LOOKS = {
+    "its page, first look": "/runs/{run}",
+    "its page, again": "/runs/{run}",
+    "wrong rows": "/api/runs/{run}/rows?show=wrong",
+    "rows with a text": "/api/runs/{run}/rows?text=parcel+arrived",
+    "charts": "/runs/{run}/charts",
+    "exported as CSV": "/api/runs/{run}/export?format=csv",
+    "exported as JSONL": "/api/runs/{run}/export?format=jsonl",
+    "report": "/api/runs/{run}/report?redact=true",
+    **{f"measured: {part}": f"/api/runs/{{run}}/measures/{part}" for part in ("calibration", "classes", "suspects")},
+    "compared with the run again": "/api/compare?run={run}&run={other}",
+}
 
 
 def table(path: Path) -> None:
@@ -27,10 +41,15 @@ def table(path: Path) -> None:
 
 
 def peak_mb(pid: int) -> int:
-    """The most memory that a process has held so far, in MB of 10^6 bytes."""
+    """The most memory that a process has held since it was last forgotten, in MB of 10^6 bytes."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     (found,) = (line for line in lines if line.startswith("VmHWM"))
     return int(found.split()[1]) * 1024 // 10**6
+
+
+def forget(pid: int) -> None:
+    """Let the peak of a process start again from what it holds now."""
+    Path(f"/proc/{pid}/clear_refs").write_text("5")
 
 
 def fetch(address: str, body: Path | None = None) -> bytes:
@@ -43,6 +62,31 @@ def fetch(address: str, body: Path | None = None) -> bytes:
     return last
 
 
+def steps(page: str, pid: int, path: Path) -> Iterator[tuple[str, float, int]]:
+    """Each step of two runs of a table, the second from the cache: what it is, its seconds and its peak in MB."""
+    runs = []
+    for name, query in (("run", "cache=false"), ("run again, from the cache", "")):
+        forget(pid)
+        started = time.perf_counter()
+        runs.append(json.loads(fetch(f"{page}/api/runs?{query}", path))["id"])
+        yield f"{name}: the table read and kept", time.perf_counter() - started, peak_mb(pid)
+        forget(pid)
+        started = time.perf_counter()
+        fetch(f"{page}/api/runs/{runs[-1]}/events")
+        yield f"{name}: planned, every row answered", time.perf_counter() - started, peak_mb(pid)
+        yield from looks(page, pid, {"summarised": "/api/runs/{run}"}, runs[-1], runs[0])
+    yield from looks(page, pid, LOOKS, runs[0], runs[1])
+
+
+def looks(page: str, pid: int, addresses: dict[str, str], run: str, other: str) -> Iterator[tuple[str, float, int]]:
+    """The same of what is looked at of runs that are there."""
+    for name, address in addresses.items():
+        forget(pid)
+        started = time.perf_counter()
+        fetch(page + address.format(run=run, other=other))
+        yield name, time.perf_counter() - started, peak_mb(pid)
+
+
 def measure() -> list[tuple[str, str, str]]:
     """Rows of the table: what, measured, budget."""
     found = []
@@ -53,26 +97,7 @@ def measure() -> list[tuple[str, str, str]]:
         with clef(engine="builtin", data_dir=str(folder / "data"), **limits) as page:
             running = find(folder / "data")
             assert running is not None
-            started = time.perf_counter()
-            run = json.loads(fetch(f"{page}/api/runs?cache=false", folder / "t.csv"))["id"]
-            parts = {"the table read and kept": peak_mb(running.pid)}
-            fetch(f"{page}/api/runs/{run}/events")
-            seconds = time.perf_counter() - started
-            parts[f"every row answered, {ROWS / seconds:,.0f} rows/s"] = peak_mb(running.pid)
-            fetch(f"{page}/api/runs/{run}")
-            parts["summarised"] = peak_mb(running.pid)
-            fetch(f"{page}/api/runs/{run}/export?format=csv")
-            parts["exported"] = peak_mb(running.pid)
-            for part in ("calibration", "risk", "classes", "slices", "suspects"):
-                fetch(f"{page}/api/runs/{run}/measures/{part}")
-                parts[f"measured: {part}"] = peak_mb(running.pid)
-            fetch(f"{page}/api/runs/{run}/report")
-            parts["its report written"] = peak_mb(running.pid)
-            again = json.loads(fetch(f"{page}/api/runs", folder / "t.csv"))["id"]
-            fetch(f"{page}/api/runs/{again}/events")
-            fetch(f"{page}/api/compare?run={run}&run={again}")
-            parts["two such runs compared"] = peak_mb(running.pid)
-            fetch(f"{page}/compare?run={run}&run={again}")
-            parts["the page of their comparison"] = peak_mb(running.pid)
-    found += [(f"{ROWS:,} rows: {name}", f"{peak} MB", "1.5 GB") for name, peak in parts.items()]
+            for name, seconds, peak in steps(page, running.pid, folder / "t.csv"):
+                print(f"{name}: {seconds:.1f} s, {peak} MB", flush=True)  # it takes long: tell as it goes
+                found.append((f"{ROWS:,} rows: {name}", f"{peak} MB ({seconds:,.0f} s)", "1.5 GB"))
     return found

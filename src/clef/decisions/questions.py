@@ -335,6 +335,8 @@ def nfc(text: str) -> str:
 
 def _collisions(names: Sequence[str], key: Callable[[str], str]) -> list[tuple[str, str]]:
     """Pairs (first seen, later) of names that `key` maps to the same text."""
+    if len(set(map(key, names))) == len(names):
+        return []
     seen: dict[str, str] = {}
     pairs = []
     for name in names:

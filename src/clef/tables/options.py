@@ -228,6 +228,8 @@ def _closest(label: str, names: Sequence[str]) -> str | None:
 
 def duplicates(names: Sequence[str]) -> str | None:
     """Names that are one and the same when folded, for a message; None where all differ."""
+    if len(set(map(fold, names))) == len(names):
+        return None
     seen: dict[str, str] = {}
     for name in names:
         key = fold(name)

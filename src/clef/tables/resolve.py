@@ -87,6 +87,7 @@ class Resolver:
         self.only = next(iter(known.items())) if len(known) == 1 and "question" not in headers else None
         self.options_from: dict[str, None] = {}
         self._json: dict[str, list[Option] | None] = {}
+        self._split: dict[str, list[Option]] = {}
         self._questions: dict[tuple[str, str, str], Question | Problem] = {}
         self._same: dict[Question, Question] = {}
         self._answers: dict[int, tuple[str, ...]] = {}
@@ -180,7 +181,9 @@ class Resolver:
             self.options_from["json"] = None
             return listed
         self.options_from["separated"] = None
-        return [Option(name) for name in split(stripped, self.separator)]
+        if stripped not in self._split:
+            self._split[stripped] = [Option(name) for name in split(stripped, self.separator)]
+        return self._split[stripped]
 
     def _as_json(self, stripped: str) -> list[Option] | None:
         if stripped not in self._json:
