@@ -40,6 +40,8 @@ if TYPE_CHECKING:  # the HTTP client costs 0.15 s of start-up and is not needed 
 E = TypeVar("E", bound=OwnedEngine)
 MOMENT_S = 0.2
 """A choice that is made this soon is waited for, so that a first page shows who answers at once."""
+WARM_AFTER_S = 0.3
+"""How long after its choice the built-in model is loaded, unless a decision comes first."""
 SPEEDS = 60
 """Decisions whose time is kept."""
 OFF = "The engine is off, as you asked."
@@ -118,7 +120,7 @@ class ChosenEngine:
         """End the choice and the chosen engine; downloads are paused. A second Ctrl+C meanwhile ends it at once."""
         await self.models.close()
         await self._kept.close()
-        for task in (self._going_on, self._choosing):
+        for task in (self._going_on, self._choosing, self._warming):
             if task is not None:
                 task.cancel()
                 await asyncio.gather(task, return_exceptions=True)
@@ -241,9 +243,16 @@ class ChosenEngine:
         raise SettingsError("llama.cpp needs a model, and none is set", hint=hint)
 
     def _builtin(self) -> OwnedEngine:
-        """The built-in model, its weights being read behind it so that the first decision need not wait."""
+        """The built-in model, its weights being read behind it so that the first decision need not wait, but not
+        beside the first page, which would.
+        """
         engine = self._take(BuiltinEngine())
-        self._warming = asyncio.create_task(asyncio.to_thread(engine.load))
+
+        async def warm() -> None:
+            await asyncio.sleep(WARM_AFTER_S)
+            await asyncio.to_thread(engine.load)
+
+        self._warming = asyncio.create_task(warm())
         return engine
 
     async def _with_a_model(self) -> Settings | None:
