@@ -6,7 +6,7 @@ Tables are drawn from a model, measured, and compared with what is true of it. S
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -19,13 +19,13 @@ from clef.statistics.binning import error_value
 from clef.statistics.calibration import SMALLEST, brier_scores, calibration, log_losses
 from clef.statistics.columns import Columns, as_columns
 from clef.statistics.compare import sign_flip_p
-from clef.statistics.gates import gates
+from clef.statistics.gates import Cut, gates
 from clef.statistics.guarantee import guaranteed_gates
 from clef.statistics.intervals import Interval, paired_difference, wilson
 from clef.statistics.ladder import TargetAccuracy
 from clef.statistics.methods import Method
 from clef.statistics.rates import rate
-from clef.statistics.recalibration import recalibrate
+from clef.statistics.recalibration import cross_validated, fit, recalibrate
 from clef.statistics.resampling import mean_estimate
 from clef.statistics.summary import summarise
 
@@ -155,25 +155,117 @@ def score_intervals() -> Iterator[Row]:
         yield f"  called above the noise, {model.name}", shown(alarms), "5 %" if model is CALIBRATED else ""
 
 
+class Worth:
+    """What gates said of themselves against what they are worth."""
+
+    def __init__(self) -> None:
+        self._gap: list[float] = []
+        self._optimism: list[float] = []
+        self._coverage: list[float] = []
+        self._accuracy_held: list[bool] = []
+        self._coverage_held: list[bool] = []
+
+    def note(self, cut: Cut, covered: float, accuracy: float) -> None:
+        """Note a cut with a threshold, of which coverage and accuracy are known."""
+        if cut.accuracy.value is None or cut.optimistic_accuracy is None:
+            return
+        self._gap.append(cut.accuracy.value - accuracy)
+        self._optimism.append((cut.optimistic_accuracy.value or 0) - accuracy)
+        self._coverage.append((cut.coverage.value or 0) - covered)
+        self._accuracy_held.append(holds(cut.accuracy.interval, accuracy))
+        self._coverage_held.append(holds(cut.coverage.interval, covered))
+
+    def rows(self, of: str) -> Iterator[Row]:
+        """The rows of the table."""
+        yield f"{of}: out-of-bag accuracy less true", points(self._gap), "0 within noise"
+        yield "  in-sample accuracy less true (shown as optimistic)", points(self._optimism), ""
+        yield "  out-of-bag coverage less true", points(self._coverage), "0 within noise"
+        yield "  Clopper-Pearson interval covers the true accuracy", shown(self._accuracy_held), "95 %"
+        yield "  that of the coverage covers the true coverage", shown(self._coverage_held), "95 %"
+
+
 def gate_estimates() -> Iterator[Row]:
     """Out-of-bag and in-sample numbers of a gate against what its threshold is really worth."""
     for model, rows in ((CALIBRATED, 600), (TOO_SURE, 600), (CALIBRATED, 200)):
         rng = np.random.default_rng(3)
-        gap, optimism, coverage, hits = [], [], [], []
+        worth = Worth()
         for _ in range(250):
             cut = gates(model.table(rng, rows), TargetAccuracy(TARGET)).questions[0].cuts[0]
-            if cut.threshold is None or cut.accuracy.value is None or cut.optimistic_accuracy is None:
+            if cut.threshold is not None:
+                worth.note(cut, *model.truth(cut.threshold))
+        yield from worth.rows(f"gate for {TARGET:.0%}, {rows} rows, {model.name}")
+
+
+def recalibrated_gates() -> Iterator[Row]:
+    """The same where thresholds are on the probabilities of a map fitted on the same rows."""
+    for method in RECALIBRATED:
+        for rows in (200, 600):
+            rng = np.random.default_rng(9)
+            fresh, right = TOO_SURE.unseen
+            worth = Worth()
+            for _ in range(250):
+                columns = as_columns(TOO_SURE.table(rng, rows))
+                map = fit(columns, method)
+                if map is None:
+                    continue
+                unseen = cross_validated(columns, method)
+                cut = gates(map.transform(columns), TargetAccuracy(TARGET), unseen=unseen).questions[0].cuts[0]
+                if cut.threshold is not None:
+                    acted = map.transform(fresh).top >= cut.threshold
+                    worth.note(cut, float(acted.mean()), float(right[acted].mean()))
+            yield from worth.rows(f"gate for {TARGET:.0%} on {method} probabilities, {rows} rows, too sure")
+
+
+def pooled_gates() -> Iterator[Row]:
+    """The same of one gate for two questions, one of them harder than its probabilities say."""
+    for rows in (200, 600):
+        rng = np.random.default_rng(10)
+        worth = Worth()
+        for _ in range(250):
+            cut = gates(two_questions(rng, rows), TargetAccuracy(TARGET), pooled=True).questions[0].cuts[0]
+            if cut.threshold is not None:
+                worth.note(cut, *truth_of_two(cut.threshold))
+        yield from worth.rows(f"gate for {TARGET:.0%} pooled over an easy and a hard question, {rows} rows")
+
+
+def two_questions(rng: np.random.Generator, rows: int) -> list[Outcome]:
+    """Rows of two questions by turns: the calibrated model answers one, the too sure one the other."""
+    easy, hard = CALIBRATED.table(rng, rows // 2), TOO_SURE.table(rng, rows // 2)
+    harder = [
+        replace(one, example=replace(one.example, state=f"hard {one.example.state}", question_name="hard"))
+        for one in hard
+    ]
+    return [one for pair in zip(easy, harder, strict=True) for one in pair]
+
+
+def truth_of_two(threshold: float) -> tuple[float, float]:
+    """Coverage and accuracy above a threshold, over both questions."""
+    (covered, accuracy), (also, worse) = CALIBRATED.truth(threshold), TOO_SURE.truth(threshold)
+    return (covered + also) / 2, (covered * accuracy + also * worse) / (covered + also)
+
+
+def further_promises() -> Iterator[Row]:
+    """The promise on probabilities of a map that was fitted on other rows, and pooled over unequal questions."""
+    fresh, right = TOO_SURE.unseen
+    of = f"promise of {RISK:.0%} risk at {CONFIDENCE:.0%}"
+    for method in RECALIBRATED:
+        rng = np.random.default_rng(12)
+        broken = []
+        for _ in range(400):
+            map, columns = fit(TOO_SURE.table(rng, 400), method), as_columns(TOO_SURE.table(rng, 800))
+            if map is None:
                 continue
-            covered, accuracy = model.truth(cut.threshold)
-            gap.append(cut.accuracy.value - accuracy)
-            optimism.append((cut.optimistic_accuracy.value or 0) - accuracy)
-            coverage.append((cut.coverage.value or 0) - covered)
-            hits.append(holds(cut.accuracy.interval, accuracy))
-        of = f"gate for {TARGET:.0%}, {rows} rows, {model.name}"
-        yield f"{of}: out-of-bag accuracy less true", points(gap), "0 within noise"
-        yield "  in-sample accuracy less true (shown as optimistic)", points(optimism), ""
-        yield "  out-of-bag coverage less true", points(coverage), "0 within noise"
-        yield "  Clopper-Pearson interval covers the true accuracy", shown(hits), "95 %"
+            cut = guaranteed_gates(map.transform(columns), RISK, CONFIDENCE).questions[0].cuts[0]
+            acted = map.transform(fresh).top >= (2 if cut.threshold is None else cut.threshold)
+            broken.append(bool(acted.any()) and 1 - float(right[acted].mean()) > RISK)
+        yield f"{of}, 800 rows on {method} probabilities of another table: broken", shown(broken), "at most 5%"
+    for rows in (400, 1600):
+        rng = np.random.default_rng(13)
+        broken = []
+        for _ in range(400):
+            cut = guaranteed_gates(two_questions(rng, rows), RISK, CONFIDENCE, pooled=True).questions[0].cuts[0]
+            broken.append(cut.threshold is not None and 1 - truth_of_two(cut.threshold)[1] > RISK)
+        yield f"{of}, pooled over an easy and a hard question, {rows} rows: broken", shown(broken), "at most 5%"
 
 
 def promises() -> Iterator[Row]:
@@ -277,7 +369,8 @@ def speed(rows: int = 100_000) -> Iterator[Row]:
 
 def measure() -> list[Row]:
     """Rows of the table: what, measured, budget or what is right."""
-    parts = (speed, accuracy_intervals, score_intervals, gate_estimates, promises, recalibrated, comparisons)
+    gate_parts = (gate_estimates, recalibrated_gates, pooled_gates, promises, further_promises)
+    parts = (speed, accuracy_intervals, score_intervals, *gate_parts, recalibrated, comparisons)
     return [row for part in parts for row in part()]
 
 
