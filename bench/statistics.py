@@ -25,7 +25,7 @@ from clef.statistics.intervals import Interval, paired_difference, wilson
 from clef.statistics.ladder import TargetAccuracy
 from clef.statistics.methods import Method
 from clef.statistics.rates import rate
-from clef.statistics.recalibration import cross_validated, fit, recalibrate
+from clef.statistics.recalibration import fit, recalibrate
 from clef.statistics.resampling import mean_estimate
 from clef.statistics.summary import summarise
 
@@ -208,8 +208,7 @@ def recalibrated_gates() -> Iterator[Row]:
                 map = fit(columns, method)
                 if map is None:
                     continue
-                unseen = cross_validated(columns, method)
-                cut = gates(map.transform(columns), TargetAccuracy(TARGET), unseen=unseen).questions[0].cuts[0]
+                cut = gates(map.transform(columns), TargetAccuracy(TARGET)).questions[0].cuts[0]
                 if cut.threshold is not None:
                     acted = map.transform(fresh).top >= cut.threshold
                     worth.note(cut, float(acted.mean()), float(right[acted].mean()))

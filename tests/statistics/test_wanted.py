@@ -5,12 +5,12 @@ import pytest
 
 from clef.errors import InputError
 from clef.statistics.columns import as_columns
-from clef.statistics.gates import Gates
+from clef.statistics.gates import Cut, Gates
 from clef.statistics.guarantee import GuaranteedGates
 from clef.statistics.methods import METHODS
 from clef.statistics.policy import decide
 from clef.statistics.wanted import Wanted
-from tests.statistics.making import drawn
+from tests.statistics.making import PAIR, drawn
 
 
 @pytest.mark.parametrize(
@@ -75,3 +75,16 @@ def test_a_recalibrated_gate_is_as_honest_as_a_raw_one() -> None:
         gaps.append(cut.accuracy.value - float(seen.correct[inside].mean()))
     assert len(gaps) > 8
     assert abs(float(np.mean(gaps))) < 0.025
+
+
+def test_a_rising_map_moves_the_threshold_and_nothing_that_is_said_of_the_gate() -> None:
+    rows = drawn(300, 5, PAIR, sharpness=2, name="q")
+    (raw,), (mapped,) = (
+        found.gates.questions[0].cuts
+        for found in (Wanted(accuracy=0.85, recalibrate=by).measure(rows) for by in ("none", "isotonic"))
+    )
+    assert isinstance(raw, Cut)
+    assert isinstance(mapped, Cut)
+    assert raw.threshold != mapped.threshold
+    assert mapped.coverage.value == pytest.approx(raw.coverage.value, abs=0.005)
+    assert mapped.accuracy.value == pytest.approx(raw.accuracy.value, abs=0.005)

@@ -167,17 +167,13 @@ class Part:
     """How many questions they are of, where they are pooled."""
 
 
-def gates(outcomes: Outcomes, rule: Rule, *, pooled: bool = False, unseen: Columns | None = None) -> Gates:
+def gates(outcomes: Outcomes, rule: Rule, *, pooled: bool = False) -> Gates:
     """A gate for each question, in the order of their first row; pooled, for each type of question.
 
-    `unseen` are the same rows with probabilities that do not know their labels, where those of `outcomes` were
-    recalibrated by a map that was fitted on them: thresholds are chosen on `outcomes` and judged on `unseen`.
+    The outcomes may be recalibrated by a map that was fitted on them. It bends the rows of a gate by one rising curve,
+    so it moves thresholds and not the order in which rows are acted on, and that is all a gate's numbers go by.
     """
-    columns = as_columns(outcomes)
-    chosen = parts(columns, pooled=pooled)
-    judged = chosen if unseen is None else parts(unseen, pooled=pooled)
-    pairs = zip(chosen, judged, strict=True)
-    return Gates(rule, tuple(_question(part, other.columns.judged, rule) for part, other in pairs))
+    return Gates(rule, tuple(_question(part, rule) for part in parts(as_columns(outcomes), pooled=pooled)))
 
 
 def parts(columns: Columns, *, pooled: bool) -> list[Part]:
@@ -237,9 +233,8 @@ def _lists(columns: Columns, bases: set[int]) -> list[tuple[int, int]]:
     return [(base, sizes[base]) for base in bases]
 
 
-def _question(part: Part, unseen: Columns, rule: Rule) -> QuestionGate:
+def _question(part: Part, rule: Rule) -> QuestionGate:
     columns, judged = part.columns, part.columns.judged
-    pairs = zip(sides(judged, part.type), sides(unseen, part.type), strict=True)
     return QuestionGate(
         question=part.name,
         type=part.type,
@@ -248,12 +243,12 @@ def _question(part: Part, unseen: Columns, rule: Rule) -> QuestionGate:
         failed=int((columns.labelled & ~columns.answered).sum()),
         unlabelled=int((~columns.labelled).sum()),
         ties=int(judged.tie.sum()),
-        cuts=tuple(_cut(side, rows, other, rule) for (side, rows), (_, other) in pairs),
+        cuts=tuple(_cut(side, rows, rule) for side, rows in sides(judged, part.type)),
         pooled=part.pooled,
     )
 
 
-def _cut(side: Side, judged: Columns, unseen: Columns, rule: Rule) -> Cut:
+def _cut(side: Side, judged: Columns, rule: Rule) -> Cut:
     import numpy as np
 
     count, states = len(judged.row), len(np.unique(judged.state))
@@ -271,7 +266,7 @@ def _cut(side: Side, judged: Columns, unseen: Columns, rule: Rule) -> Cut:
     inside = (judged.top >= threshold) & ~judged.tie
     optimistic = rate(judged.correct[inside], judged.state[inside])
     worth = 1.0 if optimistic.effective is None else optimistic.effective / optimistic.count
-    seen = _out_of_bag(unseen, ladder(unseen), rule)
+    seen = _out_of_bag(judged, rungs, rule)
     acted, right_share, out = float(seen[0].sum()), _mean_ratio(seen[1], seen[0]), float(seen[2].sum())
     coverage, accuracy = _shares(acted / out * count, acted / out * count * right_share, count, worth)
     costs = None

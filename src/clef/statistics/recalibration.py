@@ -181,21 +181,29 @@ def fit(outcomes: Outcomes, method: Method) -> Recalibrator | None:
     return _fit(as_columns(outcomes).judged, method, FEWEST)
 
 
+def fitted(outcomes: Outcomes, method: Method) -> Recalibrator:
+    """As `fit`. Raises InputError where no map can be fitted."""
+    found = fit(outcomes, method)
+    if found is None:
+        raise _unfit(method)
+    return found
+
+
 def recalibrate(outcomes: Outcomes, method: Method = "temperature") -> Recalibration:
     """The map of one method with its cross-validated scores; refused under FEWEST labels."""
     import numpy as np
 
     judged = as_columns(outcomes).judged
     states = len(np.unique(judged.state))
-    fitted = fit(judged, method)
-    folded = None if fitted is None else _out_of_fold(judged, method)
-    if fitted is None or folded is None:
+    map = fit(judged, method)
+    folded = None if map is None else _out_of_fold(judged, method)
+    if map is None or folded is None:
         few = f"{states} labels on different states; at least {FEWEST} are needed"
         reason = few if states < FEWEST else "answers are all right or all wrong: nothing to fit"
         return Recalibration(method, len(judged.row), states, None, None, None, None, None, reason)
     change = change_of(judged, folded, _doubts(judged, folded, method))
     return Recalibration(
-        method, len(judged.row), states, fitted, change.before, change.after, change.brier, change.log_loss
+        method, len(judged.row), states, map, change.before, change.after, change.brier, change.log_loss
     )
 
 
@@ -216,15 +224,17 @@ def cross_validated(outcomes: Outcomes, method: Method) -> Columns:
 
     columns = as_columns(outcomes)
     judged = columns.labelled & columns.answered
-    fitted, folded = fit(columns, method), _out_of_fold(columns.take(judged), method)
-    if fitted is None or folded is None:
-        raise InputError(
-            f"no {method} map can be fitted on these rows",
-            hint=f"at least {FEWEST} labels on different states are needed, some of them right and some wrong",
-        )
-    flat = fitted.transform(columns).flat.copy()
+    folded = _out_of_fold(columns.take(judged), method)
+    if folded is None:
+        raise _unfit(method)
+    flat = fitted(columns, method).transform(columns).flat.copy()
     flat[np.repeat(judged, columns.lengths)] = folded.flat
     return columns.with_probabilities(flat)
+
+
+def _unfit(method: Method) -> InputError:
+    hint = f"at least {FEWEST} labels on different states are needed, some of them right and some wrong"
+    return InputError(f"no {method} map can be fitted on these rows", hint=hint)
 
 
 def _fit(judged: Columns, method: Method, fewest: int) -> Recalibrator | None:
@@ -270,11 +280,11 @@ def _out_of_fold(judged: Columns, method: Method, part: int | None = None) -> Co
     fewest = FEWEST * (FOLDS - 1) // FOLDS if part is None else FEWEST // FOLDS
     flat = judged.flat.copy()
     for number in range(FOLDS):
-        fitted = _fit(judged.take((fold != number) & seen), method, fewest)
-        if fitted is None:
+        map = _fit(judged.take((fold != number) & seen), method, fewest)
+        if map is None:
             return None
         held = fold == number
-        flat[np.repeat(held, judged.lengths)] = fitted.transform(judged.take(held)).flat
+        flat[np.repeat(held, judged.lengths)] = map.transform(judged.take(held)).flat
     return judged.with_probabilities(flat)
 
 

@@ -12,7 +12,7 @@ from clef.statistics.guarantee import GuaranteedGates, guaranteed_gates
 from clef.statistics.ladder import Cost, ReviewBudget, Rule, TargetAccuracy
 from clef.statistics.methods import Method, Recalibrate
 from clef.statistics.policy import Policy
-from clef.statistics.recalibration import cross_validated, fit
+from clef.statistics.recalibration import fitted
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,24 +52,21 @@ class Wanted:
         """The gates of labelled outcomes. Raises InputError unless exactly one way is named, and where a map cannot be
         fitted or may not be used.
 
-        A recalibrated gate is judged with cross-validated probabilities: no row is judged by a map or a threshold
-        that knows its label.
+        A recalibrated gate is judged on rows its threshold was not chosen on, as any other.
         """
         rule = self._rule()
         columns = as_columns(outcomes)
         if self.recalibrate == "none":
-            measured = self._gates(columns, rule, None)
+            measured = self._gates(columns, rule)
             return Found(measured, Policy.of(measured, model=model))
         method: Method = self.recalibrate
-        unseen = cross_validated(columns, method)
-        map = fit(columns, method)
-        assert map is not None, "cross_validated has raised"
-        measured = self._gates(map.transform(columns), rule, unseen)
+        map = fitted(columns, method)
+        measured = self._gates(map.transform(columns), rule)
         return Found(measured, Policy.of(measured, recalibration=map, model=model))
 
-    def _gates(self, columns: Columns, rule: Rule | None, unseen: Columns | None) -> Gates | GuaranteedGates:
+    def _gates(self, columns: Columns, rule: Rule | None) -> Gates | GuaranteedGates:
         if rule is not None:
-            return gates(columns, rule, pooled=self.pooled, unseen=unseen)
+            return gates(columns, rule, pooled=self.pooled)
         assert self.risk is not None, "_rule has raised"
         return guaranteed_gates(columns, self.risk, self.confidence, pooled=self.pooled)
 
