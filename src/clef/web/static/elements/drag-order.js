@@ -6,7 +6,7 @@ const STEP = 12;
 
 export function drag(item, start, dropped) {
   const order = [...item.parentElement.children];
-  let grabbed = start.clientY + scrollY - place(item);
+  const grabbed = start.clientY + scrollY - place(item);
   let last = start;
   item.classList.add("dragged");
   const follow = () => {
