@@ -4,8 +4,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tools.screenshots import IMAGES, PAGES, SIZES, THEMES
 
+pytestmark = pytest.mark.browser
 TIMEOUT_S = 120
 ONCE = """
 import pathlib, sys
