@@ -21,4 +21,8 @@ def anyio_backend() -> str:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Browser tests come last: the driver keeps an event loop running in this thread, beside which no other may run."""
-    items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
+
+    def drives(item: pytest.Item) -> bool:
+        return item.get_closest_marker("browser") is not None or "browser" in getattr(item, "fixturenames", ())
+
+    items.sort(key=drives)
