@@ -50,7 +50,7 @@ def test_a_gate_is_moved_without_a_request_and_its_rows_are_shown(
     page.get_by_role("button", name="Back to the recommended gate").click()
     assert slider.input_value() == recommended
     expect(slider).to_be_focused()
-    assert asked == []
+    assert [url for url in asked if not url.endswith("/engine/standing")] == []  # that one comes every 4 s
 
     for _ in range(20):
         page.keyboard.press("ArrowRight")
