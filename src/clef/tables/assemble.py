@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from operator import attrgetter
 
 from clef.decisions.examples import Example
 from clef.errors import Problem
@@ -42,7 +41,7 @@ def assemble(grid: Grid, roles: Roles, options: ReadOptions, notes: Notes, facts
 def finished(examples: Sequence[Example], notes: Notes, facts: TableFacts) -> Table:
     """The table, with everything counted."""
     problems = notes.listed_problems()
-    known = examples.answered if isinstance(examples, Examples) else examples
+    kinds = examples.kinds if isinstance(examples, Examples) else [(example, 1) for example in examples]
     return Table(
         examples if isinstance(examples, Examples) else tuple(examples),
         problems,
@@ -52,8 +51,8 @@ def finished(examples: Sequence[Example], notes: Notes, facts: TableFacts) -> Ta
             blank=notes.blank,
             skipped=facts.read - facts.used,
             examples=len(examples),
-            unlabelled=list(map(attrgetter("label"), known)).count(None),
-            questions=len(set(map(id, map(attrgetter("question"), known)))),
+            unlabelled=sum(times for one, times in kinds if one.label is None),
+            questions=len({id(one.question) for one, _ in kinds}),
         ),
     )
 

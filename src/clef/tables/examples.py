@@ -86,16 +86,24 @@ class Examples(Sequence[Example]):
     reading, and most of what reads a table looks at the first few, or at each once.
     """
 
-    def __init__(self, grid: Grid, roles: Roles, answered: Sequence[Resolved], bad: Collection[int]) -> None:
-        """One example a record, but for the positions in `bad`."""
+    def __init__(
+        self,
+        grid: Grid,
+        roles: Roles,
+        answered: Sequence[Resolved],
+        bad: Collection[int],
+        kinds: Sequence[tuple[Resolved, int]] = (),
+    ) -> None:
+        """One example a record, but for the positions in `bad`; `kinds` says how often each object is in `answered`."""
         kept = [at not in bad for at in range(len(grid.rows))] if bad else None
 
         def good(cells: Sequence[Any]) -> Sequence[Any]:
             return cells if kept is None else list(compress(cells, kept))
 
-        self.answered: Sequence[Resolved] = good(answered)
-        """What is asked of each example, and its label."""
-        self._columns = [good(grid.columns[roles.columns["state"]]), self.answered, good(grid.rows), good(grid.lines)]
+        state = grid.columns[roles.columns["state"]]
+        self._columns = [good(cells) for cells in (state, answered, grid.rows, grid.lines)]
+        self.kinds = kinds if kinds and not bad else [(one, 1) for one in self._columns[1]]
+        """What is asked, with its label, and how many examples ask it; an object may come several times."""
         extra = extra_columns(grid, roles)
         self._names = [name for name, _ in extra]
         self._extra = [good(grid.columns[at]) for _, at in extra]
@@ -103,7 +111,7 @@ class Examples(Sequence[Example]):
         self._images = None if images is None else good(grid.columns[images])
 
     def __len__(self) -> int:
-        return len(self.answered)
+        return len(self._columns[0])
 
     @overload
     def __getitem__(self, index: int) -> Example: ...

@@ -31,7 +31,8 @@ def long_examples(
     answered = list(map(resolved.__getitem__, keys))
     _tell_derived(resolver, keys, grid, headers, notes)
     bad = bad_answers(grid, answered, resolved.values(), notes) | bad_states(grid, roles, notes)
-    examples = Examples(grid, roles, answered, bad)
+    kinds = [(resolved[tuple(combination)], count) for combination, count in counts.items()]
+    examples = Examples(grid, roles, answered, bad, kinds)
     return examples, replace(
         facts,
         option_separator=resolver.separator if "separated" in resolver.options_from else None,
