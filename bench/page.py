@@ -112,7 +112,9 @@ def measure() -> list[tuple[str, str, str]]:
         browser = playwright.chromium.launch(executable_path=chromium, args=ARGUMENTS)
         ask = median(shown(browser, address, "ask-form question-card") for _ in range(TIMES))
         found.append(("Ask, interactive in Chromium", f"{ask:.0f} ms", "300 ms"))
-        found.append(("  longest task while a run streams", f"{streaming(browser, address):.0f} ms", "100 ms"))
+        longest = streaming(browser, address)
+        told = f"{longest:.0f} ms" if longest else "none over 50 ms"  # shorter ones are not reported
+        found.append(("  longest task while a run streams", told, "100 ms"))
         run = ended(address, ROWS)
         settle(browser, f"{address}/runs/{run}")
         first = median(shown(browser, f"{address}/runs/{run}", "#rows tbody tr") for _ in range(TIMES))
