@@ -91,7 +91,7 @@ def bare(server: str, rows: int) -> float:
 
 def through_jev_eval(server: str, rows: int, folder: Path) -> float | None:
     """Seconds of `jev-eval run`, or None where it is not installed."""
-    program = shutil.which("jev-eval")
+    program = shutil.which("jev-eval", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
     if program is None:
         return None
     data = folder / f"{time.time_ns()}.jsonl"
