@@ -13,9 +13,9 @@ from dataclasses import replace
 from typing import Any, Literal, NoReturn, get_args
 
 from clef.decisions.examples import Request
-from clef.decisions.questions import Choice, Noul, Question, Score, read_questions, state_problems
+from clef.decisions.questions import Question, read_questions, state_problems
 from clef.errors import InputError, Problem
-from clef.web.predict import read_request
+from clef.web.predict import question_json, read_request
 
 How = Literal["together", "alone", "both"]
 """All questions in one request, each in its own, or both ways to be compared."""
@@ -120,23 +120,6 @@ def _question_draft(raw: Any, where: str, problems: list[Problem]) -> dict[str, 
         hint = "it can be asked from here all the same"
         problems.append(Problem("the form has no field for what this holds", "no_field", column=where, hint=hint))
     return draft
-
-
-def question_json(question: Question) -> dict[str, Any]:
-    """A question as the body of a predict request holds it."""
-    body: dict[str, Any] = {"type": question.type, "question": question.instructions}
-    match question:
-        case Choice():
-            body["answers"] = [
-                {"answer": option.name, "description": option.description} if option.description else option.name
-                for option in question.options
-            ]
-        case Score():
-            body["levels"] = list(question.levels)
-        case Noul():
-            sides = {"true": question.true, "false": question.false}
-            body |= {side: text for side, text in sides.items() if text is not None}
-    return body
 
 
 def question_draft(question: Question) -> dict[str, Any] | None:

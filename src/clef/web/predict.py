@@ -7,7 +7,7 @@ from typing import Any
 from clef.decisions.answers import Answer
 from clef.decisions.examples import Reply, Request
 from clef.decisions.images import read_images
-from clef.decisions.questions import Question, as_text, read_questions, state_problems
+from clef.decisions.questions import Choice, Noul, Question, Score, as_text, read_questions, state_problems
 from clef.engines.engine import Engine
 from clef.errors import InputError, Problem
 
@@ -31,6 +31,22 @@ def read_request(body: Any) -> Request:
     if problems:
         raise InputError.of(problems, "the request")
     return Request(body["state"], questions, images)
+
+
+def question_json(question: Question) -> dict[str, Any]:
+    """A question as such a body holds it."""
+    body: dict[str, Any] = {"type": question.type, "question": question.instructions or ""}
+    match question:
+        case Choice():
+            body["answers"] = [
+                {"answer": option.name, "description": option.description} if option.description else option.name
+                for option in question.options
+            ]
+        case Score():
+            body["levels"] = list(question.levels)
+        case Noul():
+            body |= {side: text for side, text in (("true", question.true), ("false", question.false)) if text}
+    return body
 
 
 async def predict(request: Request, engine: Engine) -> dict[str, Any]:

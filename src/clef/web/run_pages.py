@@ -15,7 +15,8 @@ from clef.engines.engine import Engine
 from clef.errors import ClefError, NotFound
 from clef.runs.browse import Row
 from clef.runs.store import Store
-from clef.web.drafts import question_draft, question_json
+from clef.web.drafts import question_draft
+from clef.web.predict import question_json
 from clef.web.render import fragment, page, problems
 from clef.web.run_filter import Filter
 from clef.web.run_view import FEW, RunView, Summaries, rows_of, summary_by

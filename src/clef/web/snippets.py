@@ -6,8 +6,9 @@ from pprint import pformat
 from typing import Any, Literal
 
 from clef.decisions.examples import Request
-from clef.decisions.questions import Choice, Noul, Question, Score
+from clef.decisions.questions import Choice, Question, Score
 from clef.decisions.wire import encode
+from clef.web.predict import question_json
 from clef.web.shell_snippet import command
 
 Language = Literal["curl", "cli", "python", "sdk", "javascript", "jssdk"]
@@ -27,7 +28,7 @@ def snippet(request: Request, language: Language, address: str, *, keyed: bool =
             key = '  -H "Authorization: Bearer $CLEF_API_KEY" \\\n' if keyed else ""
             return f"curl {shlex.quote(f'{address}/api/predict')} \\\n{key}  --json {quoted}\n"
         case "cli":
-            return command(request, _plain)
+            return command(request, question_json)
         case "javascript":
             bearer = ", Authorization: `Bearer ${process.env.CLEF_API_KEY}`" if keyed else ""
             return (
@@ -82,29 +83,16 @@ def _python_sdk(request: Request, address: str, keyed: bool) -> str:
 
 def _body(request: Request) -> dict[str, Any]:
     """The request as POST /api/predict takes it."""
-    body: dict[str, Any] = {"state": request.state, "questions": [_plain(question) for question in request.questions]}
+    body: dict[str, Any] = {
+        "state": request.state,
+        "questions": [question_json(question) for question in request.questions],
+    }
     return body | ({"images": list(request.images)} if request.images else {})
 
 
 def _json(value: Any, indent: int = 0) -> str:
     """JSON on many lines, those after the first moved in."""
     return json.dumps(value, ensure_ascii=False, indent=2).replace("\n", "\n" + " " * indent)
-
-
-def _plain(question: Question) -> dict[str, Any]:
-    """A question as POST /api/predict takes it."""
-    body: dict[str, Any] = {"type": question.type, "question": question.instructions or ""}
-    match question:
-        case Choice():
-            body["answers"] = [
-                {"answer": option.name, "description": option.description} if option.description else option.name
-                for option in question.options
-            ]
-        case Score():
-            body["levels"] = list(question.levels)
-        case Noul():
-            body |= {side: text for side, text in (("true", question.true), ("false", question.false)) if text}
-    return body
 
 
 def _typed(question: Question) -> str:
