@@ -1,7 +1,6 @@
 """Several files of static/ in one: complete, in order, kept for ever, and nothing but what is there."""
 
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from starlette.testclient import TestClient
 from clef.web import bundles
 from clef.web.assets import Assets, joint_url
 from clef.web.bundles import STATIC, bundle
+from tests.needing import need, without
 
 ELEMENTS = sorted(file.stem for file in (STATIC / "elements").glob("*.js"))
 MODULE = re.compile(r"^// ([a-z-]+)\.js$", re.M)
@@ -46,11 +46,17 @@ def test_a_module_comes_once_and_after_those_it_imports() -> None:
     assert "Object.assign($run_parts, { showRows, showWhole, label });" in text
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="no node")
+def by_node(*arguments: str, text: str = "") -> bytes:
+    """What Node prints when it runs a module."""
+    need(without("node"))
+    command = ["node", "--input-type=module", *arguments]
+    return subprocess.run(command, input=text.encode(), check=True, timeout=60, capture_output=True).stdout
+
+
 def test_every_element_in_one_is_a_module_that_can_be_read() -> None:
     text = of(f"joint/{'+'.join(ELEMENTS)}.js")
     assert sorted(MODULE.findall(text)) == ELEMENTS
-    subprocess.run(["node", "--check", "--input-type=module"], input=text.encode(), check=True, timeout=60)
+    by_node("--check", text=text)
 
 
 def test_two_modules_may_use_one_name_and_import_under_another(static: Path) -> None:
@@ -58,13 +64,7 @@ def test_two_modules_may_use_one_name_and_import_under_another(static: Path) -> 
     (static / "elements" / "page.js").write_text(
         'import { said as say } from "./words.js";\nconst NAME = "b";\nconsole.log(say(), NAME);\n'
     )
-    node = shutil.which("node")
-    if node is None:
-        pytest.skip("no node")
-    ran = subprocess.run(
-        [node, "--input-type=module"], input=of("joint/page.js").encode(), check=True, timeout=60, capture_output=True
-    )
-    assert ran.stdout == b"a b\n"
+    assert by_node(text=of("joint/page.js")) == b"a b\n"
 
 
 def test_a_module_that_is_loaded_later_exports_what_it_did(static: Path) -> None:
@@ -72,13 +72,9 @@ def test_a_module_that_is_loaded_later_exports_what_it_did(static: Path) -> None
     (static / "elements" / "later.js").write_text(
         'import { said } from "./words.js";\nexport async function all() {\n  return said() + said();\n}\n'
     )
-    node = shutil.which("node")
-    if node is None:
-        pytest.skip("no node")
     (static / "later.mjs").write_text(of("joint/later.js"))
     script = "const { all } = await import(process.argv[1]); console.log(await all());"
-    command = [node, "--input-type=module", "-e", script, str(static / "later.mjs")]
-    assert subprocess.run(command, check=True, timeout=60, capture_output=True).stdout == b"aa\n"
+    assert by_node("-e", script, str(static / "later.mjs")) == b"aa\n"
 
 
 @pytest.mark.parametrize("line", ["export default 1;", 'import "./words.js";', 'export * from "./words.js";'])
