@@ -8,6 +8,8 @@ It takes what clef gives to llama-server, and besides:
     --say LINE            write a line to stderr at the start; may come several times
     --silent-s S          do not listen for S seconds
     --load-s S            listen, and say 503 for S seconds
+    --take SHARE          read so much of the model first
+    --map SHARE           the same by mapping the file, as llama.cpp does
     --exit-at-start LINE  write LINE to stderr and exit with 1
     --crash-at-start N    end by --signal (SEGV) in the first N starts; needs --starts
     --ignore-term         ignore SIGTERM
@@ -29,6 +31,7 @@ lists what the environment variable FAKE_DEVICES says, and without that knows no
 
 import argparse
 import json
+import mmap
 import os
 import signal
 import subprocess
@@ -76,9 +79,12 @@ def main() -> None:
     if arguments.grandchild:
         holder = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
         arguments.grandchild.write_text(str(holder.pid))
+    if arguments.take:
+        take(Path(arguments.m), arguments.take)
+    pages = touch(Path(arguments.m), arguments.map) if arguments.map else None
     time.sleep(arguments.silent_s)
     server = Server((arguments.host, arguments.port), Handler)
-    server.arguments = arguments
+    server.arguments, server.pages = arguments, pages
     server.ready_at = time.monotonic() + arguments.load_s
     say(f"srv init: listening on http://{arguments.host}:{arguments.port}")
     server.serve_forever()
@@ -99,7 +105,7 @@ def read_arguments() -> argparse.Namespace:
     parser.add_argument("--say", action="append", default=[])
     for name in ("--starts", "--grandchild"):
         parser.add_argument(name, type=Path)
-    for name in ("--silent-s", "--load-s"):
+    for name in ("--silent-s", "--load-s", "--take", "--map"):
         parser.add_argument(name, type=float, default=0)
     for name in ("--crash-at-start", "--flood", "--from", "--crash-at", "--hang-up-at"):
         parser.add_argument(name, type=int, default=0)
@@ -119,6 +125,20 @@ def say(line: str) -> None:
     sys.stderr.flush()
 
 
+def take(model: Path, share: float) -> None:
+    with model.open("rb") as file:
+        for _ in range(round(share * model.stat().st_size / 1e6)):
+            file.read(1_000_000)
+
+
+def touch(model: Path, share: float) -> mmap.mmap:
+    with model.open("rb") as file:
+        pages = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+    for at in range(0, round(share * len(pages)), mmap.PAGESIZE):
+        pages[at]
+    return pages
+
+
 def die(name: str) -> None:
     number = signal.Signals[f"SIG{name}"]
     os.kill(os.getpid(), number)
@@ -129,6 +149,7 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
     arguments: argparse.Namespace
     ready_at: float
+    pages: mmap.mmap | None
     decisions = 0
     counting = threading.Lock()
 

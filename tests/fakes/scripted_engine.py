@@ -9,6 +9,7 @@ from typing import Any
 from clef.decisions.examples import Reply, Request
 from clef.engines.builtin import BuiltinEngine
 from clef.engines.engine import EngineFacts
+from clef.engines.llama.loading import Loading
 from clef.engines.models.fitting import Gpu, Memory
 from clef.engines.opening import ChosenEngine
 from clef.engines.status import Change, Child, Device, Remedy, Speed, Status
@@ -72,6 +73,7 @@ READY = llama(
     *("stop", "restart"),
     speed=Speed((44.0, 41.5, 40.2, 61.7, 39.8, 41.1, 40.0, 43.9, 88.4, 42.0, 40.9, 41.3, 39.2, 40.4, 45.1, 41.0)),
 )
+HALF = Loading(4_900_000_000, 9_800_000_000, 21.0)
 TOO_LARGE = "it needs more memory than the GPU has"
 STATUSES = {
     "built-in": Status(EngineFacts("builtin", "ready", "sparrow", message="You are trying it out."), "ready", ()),
@@ -84,6 +86,11 @@ STATUSES = {
         download=DOWNLOAD,
     ),
     "loading": llama("loading", "loading", "stop", "restart", child=child(state="loading", placement="unknown")),
+    "half loaded": llama(
+        *("loading", "loading", "stop", "restart"),
+        message=HALF.in_words,
+        child=child(state="loading", placement="unknown", loading=HALF),
+    ),
     "ready": READY,
     "partly": replace(
         READY,

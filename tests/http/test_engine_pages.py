@@ -47,6 +47,7 @@ def actions_of(client: TestClient) -> list[str]:
         ("looking", ["Looking for an engine", "Looking for a server at …"], ["stop"]),
         ("downloading", ["Downloading clef-flash:Q8_0", "4.1 GB of 9.7 GB", "2 min left at 50 MB a second"], ["stop"]),
         ("loading", ["llama.cpp: loading the model", "unknown: llama.cpp has not said"], ["stop", "restart"]),
+        ("half loaded", ["50 % of its 9.8 GB are read, about 21 s left"], ["stop", "restart"]),
         ("ready", ["llama.cpp: ready", "on the GPU: 33 of 33 layers"], ["stop", "restart"]),
         ("partly", ["partly on the GPU: 20 of 33 layers", "Only 20 of 33"], ["stop", "restart"]),
         ("on the processor", ["none of it on a GPU: 0 of 33 layers"], ["stop", "restart"]),

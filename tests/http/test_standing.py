@@ -48,6 +48,11 @@ def test_a_model_that_is_not_all_on_the_gpu_is_told_by_more_than_a_colour() -> N
     assert shown.count(partly.place_words) == 2
 
 
+def test_a_load_says_how_far_it_is() -> None:
+    assert said(STATUSES["half loaded"]) == "Clef-Flash-Q8_0: loading the model · 50 % · 21 s left"
+    assert said(STATUSES["loading"]) == "Clef-Flash-Q8_0: loading the model"
+
+
 def test_where_the_layers_are_is_not_guessed() -> None:
     unknown = standing_of(replace(READY, child=child(placement="unknown"), speed=Speed()))
     assert (unknown.rest, unknown.place) == ("", "")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from clef.engines.llama.child import LAUNCHER
-from tests.process.waiting import is_alive, pids_in, until
+from tests.process.waiting import is_alive, pids_in, until, wait_for
 
 pytestmark = pytest.mark.anyio
 
@@ -131,7 +131,7 @@ def test_a_server_whose_clef_closes_the_pipe_is_ended_with_all_it_started() -> N
         child.stdin.close()
         assert child.wait(2) == -signal.SIGKILL
         assert child.stdout.read() == ""  # nobody holds it open any more
-    assert not is_alive(sleeper)
+    wait_for(lambda: not is_alive(sleeper))  # its end of the pipe closes a moment before it is gone
 
 
 def test_the_tie_is_to_the_thread_that_started_it() -> None:

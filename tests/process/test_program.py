@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from tests.process.waiting import is_alive, pids_in
+from tests.process.waiting import is_alive, pids_in, wait_for
 
 Serve = Callable[..., Any]
 
@@ -61,13 +61,6 @@ def phase(address: str) -> str:
 def listens(address: str) -> bool:
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", int(address.rpartition(":")[2]))) == 0
-
-
-def wait_for(condition: Callable[[], object], within_s: float = 15) -> None:
-    end = time.monotonic() + within_s
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

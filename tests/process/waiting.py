@@ -18,6 +18,14 @@ async def until(condition: Callable[[], object], within_s: float = PATIENCE_S) -
         await asyncio.sleep(0.005)
 
 
+def wait_for(condition: Callable[[], object], within_s: float = 15) -> None:
+    """As `until`, where nothing else is to go on meanwhile."""
+    end = time.monotonic() + within_s
+    while not condition():
+        assert time.monotonic() < end, "what was waited for did not come"
+        time.sleep(0.02)
+
+
 def is_alive(pid: int) -> bool:
     """Whether the process runs; a zombie does not."""
     try:

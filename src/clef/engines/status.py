@@ -12,6 +12,7 @@ from clef.engines.engine import EngineFacts, EngineKind, Phase
 from clef.engines.kept import Kept
 
 if TYPE_CHECKING:
+    from clef.engines.llama.loading import Loading
     from clef.engines.llama.states import Details
 
 
@@ -79,6 +80,8 @@ class Child:
     reads_images: bool
     gpu_variables: Mapping[str, str]
     warnings: tuple[str, ...]
+    loading: "Loading | None" = None
+    """How far it has read its model; None where that is not known, and while it does not load."""
 
     @property
     def restarts(self) -> int:
@@ -111,6 +114,7 @@ def child_of(details: "Details") -> Child:
         reads_images=start.has_projector,
         gpu_variables=dict(details.gpu_variables),
         warnings=details.warnings,
+        loading=details.loading,
     )
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from clef.engines.doctor.finding import Finding, Level
+from clef.engines.durations import duration
 from clef.engines.llama.devices import AUTO, NONE
 from clef.engines.models.catalogue import CatalogueModel
 from clef.engines.models.downloads import Progress
@@ -293,8 +294,7 @@ def time_left(progress: Progress | Mapping[str, Any]) -> str:
     seconds = told["seconds_left"]
     if seconds is None:
         return "waiting for data"
-    left = f"{seconds / 60:.0f} min" if seconds > 90 else f"{max(1, seconds):.0f} s"
-    return f"{left} left at {size(told['bytes_per_s'])} a second"
+    return f"{duration(seconds)} left at {size(told['bytes_per_s'])} a second"
 
 
 def _memory(count: int | None) -> str:

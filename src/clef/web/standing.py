@@ -31,7 +31,9 @@ def standing_of(status: Status) -> Standing:
         return Standing(phase, f"Downloading {download['name']}", _fetched(download), "", "")
     model = (status.facts.model or "").rsplit("/", 1)[-1].removesuffix(".gguf")
     if phase != "ready":
-        return Standing(phase, f"{model}: {PHASES[phase]}" if model else PHASES[phase], "", "", "")
+        loading = status.child.loading if status.child else None
+        words = f"{model}: {PHASES[phase]}" if model else PHASES[phase]
+        return Standing(phase, words, loading.in_short if loading else "", "", "")
     median, place = status.speed.median_ms, placement_of(status.child) if status.child else None
     known = place is not None and place.kind in ("gpu", "partly", "cpu")
     rest = [_device(status.child) if status.child else "", "" if median is None else milliseconds(median)]

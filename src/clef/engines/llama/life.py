@@ -9,11 +9,14 @@ from clef.engines.engine import EngineFacts
 from clef.engines.llama.child import Child, spawn
 from clef.engines.llama.command import Command
 from clef.engines.llama.deaths import cause_of, running_in_wsl, telling
+from clef.engines.llama.loading import Loading, Reading
 from clef.engines.llama.output import Log, Output
 from clef.engines.llama.server import LlamaServer
 from clef.engines.llama.startlog import StartLog
 from clef.errors import Rejected
 
+LOOK_S = 1.0
+"""Between two looks at how far a loading child is."""
 DEATH_NOTICE_S = 1.0
 """A dead child breaks its connections a moment before its exit is collected."""
 
@@ -41,6 +44,8 @@ class Life:
     server: LlamaServer
     facts: EngineFacts | None = None
     """What the server said of itself when it answered its first decision; None before."""
+    loading: Loading | None = None
+    """How far it has read its model; None where that is not known, and once it is ready."""
     strikes: int = 0
     suspected: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when decisions keep failing while the child lives."""
@@ -52,16 +57,21 @@ class Life:
 
     async def until_decided(self, poll_s: float, on_loading: Callable[[], None]) -> End | None:
         """Ask until a decision is answered (None) or refused for good; `on_loading` is called when it says 503."""
-        while True:
-            facts = await self.server.probe()
-            if facts.phase == "ready":
-                self.facts = facts
-                return None
-            if facts.phase == "failed":
-                return End(f"llama.cpp is up, but does not decide: {facts.message}", facts.hint)
-            if facts.phase == "loading":
-                on_loading()
-            await asyncio.sleep(poll_s)
+        watching = asyncio.create_task(self._watch_loading())
+        try:
+            while True:
+                facts = await self.server.probe()
+                if facts.phase == "ready":
+                    self.facts = facts
+                    return None
+                if facts.phase == "failed":
+                    return End(f"llama.cpp is up, but does not decide: {facts.message}", facts.hint)
+                if facts.phase == "loading":
+                    on_loading()
+                await asyncio.sleep(poll_s)
+        finally:
+            watching.cancel()
+            self.loading = None
 
     def require_eyes(self, request: Request) -> None:
         """Raise Rejected for images where no projector is loaded, and for videos, which llama.cpp does not take."""
@@ -69,6 +79,12 @@ class Life:
             raise Rejected("llama.cpp reads no videos", hint="CLEF_UPSTREAM takes a server that does, such as vLLM")
         if request.images and "--no-mmproj" in self.command.arguments and not self.start.facts.has_projector:
             raise Rejected("images are off", hint="start with CLEF_IMAGES=1; it loads the model's projector as well")
+
+    async def _watch_loading(self) -> None:
+        reading = await asyncio.to_thread(Reading, self.child.pid, self.command.arguments)
+        while True:
+            self.loading = await asyncio.to_thread(reading.now)
+            await asyncio.sleep(LOOK_S)
 
     def strike(self, limit: int) -> None:
         """Count a decision that got no proper reply."""

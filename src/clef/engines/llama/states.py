@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from clef.engines.engine import Phase
+from clef.engines.llama.loading import Loading
 from clef.engines.llama.startlog import StartFacts
 
 State = Literal["off", "starting", "loading", "ready", "restarting", "failed", "gave up", "stopping", "stopped"]
@@ -47,5 +48,7 @@ class Details:
     cause: str | None
     """A stable name for why it failed, such as memory; None where that is unknown or all is well."""
     start: StartFacts
+    loading: Loading | None
+    """How far it has read its model; None where that is not known, and while it does not load."""
     log: tuple[str, ...]
     """The last lines of its output."""

@@ -93,6 +93,7 @@ class LlamaEngine:
             pid=self.pid,
             starts=self._lives,
             start=self.start_facts,
+            loading=self._life.loading if self._life else None,
             log=tuple(self.log_tail()),
             version=self._version,
             model=str(command.model) if command else self._settings.model or "",
@@ -168,7 +169,7 @@ class LlamaEngine:
             model=served.model if served else Path(self._settings.model or "").name or None,
             address=life.command.address if life else None,
             max_tokens=self.start_facts.max_tokens or (served.max_tokens if served else None) or self._settings.context,
-            message=self._message,
+            message=self._told(),
             hint=self._hint,
             fingerprint=self._fingerprint,
             images=served.images if served else None,
@@ -373,8 +374,12 @@ class LlamaEngine:
     def _unavailable(self) -> Unavailable:
         if self._state == "ready":  # its child is dead, and the owner is about to act on it
             return Unavailable("llama.cpp has just ended", phase="starting")
-        message = self._message or "llama.cpp is not running"
+        message = self._told() or "llama.cpp is not running"
         return Unavailable(message, hint=self._hint, phase=self._phase())
+
+    def _told(self) -> str | None:
+        """The message of the state, and how far a load is."""
+        return self._life.loading.in_words if self._life and self._life.loading else self._message
 
     def _phase(self) -> Phase:
         return "starting" if self._restarting and PHASES[self._state] == "off" else PHASES[self._state]

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from clef.engines.durations import duration
 from clef.engines.models.access import child_environment
 from clef.engines.models.cache import Cached, hub_cache
 from clef.engines.models.catalogue import CatalogueModel, ModelFile
@@ -86,7 +87,7 @@ class Progress:
         if self.state == "verifying":
             return f"Checking {self.name}, which has arrived"
         left = self.seconds_left
-        soon = "" if left is None else f", {left / 60:.0f} minutes left" if left > 90 else f", {left:.0f} s left"
+        soon = "" if left is None else f", {duration(left)} left"
         return f"Downloading {self.name}: {done} of {size} GB{soon}"
 
     def to_dict(self) -> dict[str, object]:
