@@ -179,6 +179,22 @@ async def test_a_proxy_of_the_environment_stands_before_another_address(
     await engine.close()
 
 
+@pytest.mark.parametrize(("key", "sent"), [("my key", "Bearer my key"), (None, "Basic Ym9iOnNlY3JldA==")])
+async def test_a_key_goes_before_what_a_netrc_says_of_the_server(
+    server: SystemOne, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, key: str | None, sent: str
+) -> None:
+    (tmp_path / "netrc").write_text("machine decisions.invalid login bob password secret\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    monkeypatch.setenv("http_proxy", server.address)
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    engine = UpstreamEngine("http://decisions.invalid:8080", key=key)
+    await engine.decide(ASKED)
+    await engine.decide(ASKED)
+    assert [headers["Authorization"] for headers in server.headers[:2]] == [sent, sent]
+    await engine.close()
+
+
 @pytest.mark.parametrize(
     ("environment", "is_asked"),
     [

@@ -56,7 +56,9 @@ class UpstreamEngine:
         self._place: Place = place_of(address)
         self.address = self._place.root
         self._key = key
-        self._headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {key}"} if key else {})
+        self._headers: dict[str, str] = {"Content-Type": "application/json"} | (
+            {"Authorization": f"Bearer {key}"} if key else {}
+        )
         self._model = model
         self._named = model
         """Name of the model that is sent; None sends none."""
@@ -227,9 +229,10 @@ class UpstreamEngine:
         self, method: str, url: str, body: bytes | None = None, headers: dict[str, str] | None = None
     ) -> Exchange:
         """One exchange. Raises Unavailable where nobody listens, TimedOut after the time-out."""
-        sent = self._headers | headers if headers else self._headers
         try:
-            async with self._open().request(method, url, data=body, headers=sent, allow_redirects=False) as response:
+            session = self._open()
+            sent = self._headers | headers if headers else self._headers
+            async with session.request(method, url, data=body, headers=sent, allow_redirects=False) as response:
                 content = await response.read()
                 return Exchange(self.address, response.status, content, response.headers).without(self._key)
         except TimeoutError as error:
@@ -264,10 +267,19 @@ class UpstreamEngine:
             raise Unavailable(f"{self.address} is not asked any more: clef is ending", phase="off")
         if self._session is None:
             connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEP_ALIVE_S)
+            trusts = is_in_environment(self.address)
+            signs = (self._sign,) if trusts and self._key else ()
+            if signs:
+                del self._headers["Authorization"]
             self._session = aiohttp.ClientSession(
-                timeout=self._timeout, connector=connector, trust_env=is_in_environment(self.address)
+                timeout=self._timeout, connector=connector, trust_env=trusts, middlewares=signs
             )
         return self._session
+
+    async def _sign(self, request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+        """Put the key in place of what a netrc says of this server; beside one, aiohttp takes no such header."""
+        request.headers["Authorization"] = f"Bearer {self._key}"
+        return await send(request)
 
     def _facts(self, phase: Phase, error: ClefError | None = None) -> EngineFacts:
         return EngineFacts(
