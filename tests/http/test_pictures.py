@@ -99,3 +99,15 @@ def test_a_form_that_cannot_be_read_is_told_so(seeing: TestClient, content: byte
     response = seeing.post("/v1/systemone", content=content, headers={"Content-Type": kind})
     assert response.status_code == 422
     assert "form" in response.json()["detail"][0]["msg"]
+
+
+def test_the_images_of_a_table_reach_the_engine_and_bad_ones_do_not(seeing: TestClient, server: SystemOne) -> None:
+    rows = [f'x,Q?,a,a|b,"{url(png(2, 2))}"', "y,Q?,a,a|b,file:///etc/passwd"]
+    content = "\n".join(["context,question,answer,options,image", *rows]).encode()
+    headers = {"Content-Type": "text/csv"}
+    refused = seeing.post("/api/evaluate", content=content, headers=headers)
+    assert refused.status_code == 400
+    assert "image[0]" in refused.text
+    assert seeing.post("/api/evaluate", content=content.rsplit(b"\n", 1)[0], headers=headers).status_code == 200
+    assert [body["images"] for body in server.bodies if body["state"] == "x"] == [[url(png(2, 2))]]
+    assert not [body for body in server.bodies if "passwd" in str(body)]

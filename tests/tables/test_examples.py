@@ -6,20 +6,22 @@ from hypothesis import strategies as st
 
 from clef.decisions.examples import Example
 from clef.tables import read
+from tests.fakes.pictures import png, url
 
 HEADER = "context,question,answer,options,source,images\n"
+PICTURE = url(png(1, 1))
 ROWS = st.lists(st.sampled_from(["a", "b", "", "none of them"]), min_size=1, max_size=8)
 
 
 @settings(max_examples=100, deadline=None)
 @given(ROWS, st.slices(8))
 def test_examples_are_the_same_however_they_are_asked_for(labels: list[str], part: slice) -> None:
-    lines = [f"text {at},Q?,{label},a|b,mail {at},data:{at}" for at, label in enumerate(labels)]
+    lines = [f'text {at},Q?,{label},a|b,mail {at},"{PICTURE}"' for at, label in enumerate(labels)]
     table = read((HEADER + "\n".join(lines)).encode())
     good = [(at, label) for at, label in enumerate(labels) if label != "none of them"]
     for found in (list(table.examples), [table.examples[at] for at in range(len(table.examples))]):
         assert [(one.state, one.written_label, one.row, one.line, one.extra, one.images) for one in found] == [
-            (f"text {at}", label, at + 2, at + 2, {"source": f"mail {at}"}, (f"data:{at}",)) for at, label in good
+            (f"text {at}", label, at + 2, at + 2, {"source": f"mail {at}"}, (PICTURE,)) for at, label in good
         ]
         assert {one.question.answers for one in found} <= {("a", "b")}
         assert {type(one) for one in found} <= {Example}

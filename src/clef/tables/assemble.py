@@ -10,9 +10,10 @@ from dataclasses import replace
 
 from clef.decisions.examples import Example
 from clef.errors import Problem
-from clef.tables.columns import Roles
+from clef.tables.columns import Roles, role_named
 from clef.tables.examples import Examples, extra_columns
 from clef.tables.longtable import long_examples
+from clef.tables.pictures import without_foreign_images
 from clef.tables.resolve import TYPES
 from clef.tables.table import Grid, Notes, ReadOptions, Table, TableFacts, letter, shown
 from clef.tables.widetable import wide_examples
@@ -23,6 +24,7 @@ _Build = Callable[[Grid, Roles, ReadOptions, Notes, TableFacts], tuple[Sequence[
 def assemble(grid: Grid, roles: Roles, options: ReadOptions, notes: Notes, facts: TableFacts) -> Table:
     """The table of these columns; `facts` is what the reader knows already."""
     roles = _without_foreign_type(grid, roles, notes)
+    roles = without_foreign_images(grid, roles, [role_named(name) or "" for name in options.mapping], notes)
     _tell_doubled_names(grid, roles, notes)
     facts = replace(
         facts,

@@ -11,7 +11,7 @@ from typing import Any, overload
 from clef.decisions.examples import Example
 from clef.decisions.questions import Json, state_problems
 from clef.tables.columns import Roles
-from clef.tables.options import read_json_options
+from clef.tables.pictures import images_in
 from clef.tables.resolve import Resolved
 from clef.tables.table import Grid, Notes, letter
 
@@ -148,7 +148,7 @@ class Examples(Sequence[Example]):
 
 
 def _with_images(draft: _Draft, cell: str) -> _Draft:
-    draft.images = images_in(cell)
+    draft.images = tuple(images_in(cell))
     return draft
 
 
@@ -163,11 +163,3 @@ def extra_columns(grid: Grid, roles: Roles) -> list[tuple[str, int]]:
             name = f"column {letter(at)}"
         named[name if name not in named else f"{name} ({letter(at)})"] = at
     return list(named.items())
-
-
-def images_in(cell: str) -> tuple[str, ...]:
-    """The images of a cell: a JSON list, or one a line. They are passed on as they are."""
-    listed = read_json_options(cell.strip()) if cell[:1] == "[" else None
-    if listed is not None:
-        return tuple(option.name for option in listed)
-    return tuple(part for line in cell.splitlines() if (part := line.strip()))

@@ -1,7 +1,8 @@
 """Turns frames (pandas, polars, Arrow, Parquet, Hugging Face datasets) into a Grid of text.
 
 Numbers lose a decimal part that is zero where the whole column has none, since one empty cell turns integers into
-decimals; missing values are empty; lists and objects become JSON. Rows count as in a spreadsheet: the first is row 2.
+decimals; missing values are empty; lists and objects become JSON, images data URLs. Rows count as in a spreadsheet: the
+first is row 2.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 
 from clef.errors import InputError, Problem
 from clef.tables.gridbuilder import too_many_rows
+from clef.tables.pictures import picture_url
 from clef.tables.table import Grid, Notes
 
 
@@ -132,13 +134,19 @@ def _as_text(cell: Any, whole: bool) -> str:
         return "true" if cell else "false"
     if isinstance(cell, float):
         return str(int(cell)) if whole else repr(float(cell))
+    if (picture := picture_url(cell)) is not None:
+        return picture
     if isinstance(cell, bytes):
         return cell.decode("utf-8", "backslashreplace")
     convert: Callable[[], Any] | None = getattr(cell, "tolist", None)
     if convert is not None:  # a numpy value or array
         return _as_text(convert(), whole)
     if isinstance(cell, dict | list | tuple):
-        return json.dumps(cell, ensure_ascii=False, default=str)
+        return json.dumps(
+            [picture_url(one) or one for one in cell] if isinstance(cell, list) else cell,
+            ensure_ascii=False,
+            default=str,
+        )
     return str(cell)
 
 

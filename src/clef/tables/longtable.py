@@ -11,6 +11,7 @@ from clef.errors import Problem
 from clef.tables.columns import Roles
 from clef.tables.examples import Examples, bad_answers, bad_states
 from clef.tables.options import resemblance
+from clef.tables.pictures import bad_images
 from clef.tables.resolve import Combination, Resolver, question_key, rare_answers
 from clef.tables.table import Grid, Notes, ReadOptions, TableFacts, shown
 
@@ -30,7 +31,8 @@ def long_examples(
     resolved = {tuple(combination): resolver.resolve(combination) for combination in counts}
     answered = list(map(resolved.__getitem__, keys))
     _tell_derived(resolver, keys, grid, headers, notes)
-    bad = bad_answers(grid, answered, resolved.values(), notes) | bad_states(grid, roles, notes)
+    bad = bad_answers(grid, answered, resolved.values(), notes)
+    bad |= bad_states(grid, roles, notes) | bad_images(grid, roles, notes)
     kinds = [(resolved[tuple(combination)], count) for combination, count in counts.items()]
     examples = Examples(grid, roles, answered, bad, kinds)
     return examples, replace(

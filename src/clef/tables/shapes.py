@@ -23,8 +23,8 @@ from clef.errors import InputError, Problem
 from clef.tables.assemble import finished
 from clef.tables.columns import SYNONYMS, normalised
 from clef.tables.documents import Item
-from clef.tables.examples import images_in
 from clef.tables.options import Mismatches, match, match_level, match_noul
+from clef.tables.pictures import checked_images
 from clef.tables.questionset import question_in, questions_in
 from clef.tables.table import Grid, Notes, ReadOptions, Table, TableFacts, shown
 
@@ -139,7 +139,7 @@ class ShapeReader:
             if name not in asked
         ]
         extra = _extra(value, _TAKEN)
-        images = _images(request)
+        images = checked_images(request.get("images"), "images")
         examples = []
         for name, question in asked.items():
             label, problem = self._label(labels.get(name), question, shape.score_labels)
@@ -165,9 +165,8 @@ class ShapeReader:
             raise InputError.of(found)
         name = as_text(question.instructions or "")
         extra = _extra(value, _SINGLE)
-        return [
-            Example(value["state"], question, label, _written(gold), item.row, item.line, name, extra, _images(value))
-        ]
+        images = checked_images(value.get("images"), "images")
+        return [Example(value["state"], question, label, _written(gold), item.row, item.line, name, extra, images)]
 
     def _questions(self, request: Mapping[str, Any], shape: Shape) -> Mapping[str, Question]:
         if not isinstance(request.get("questions"), Mapping | list):
@@ -250,13 +249,6 @@ def _written(raw: Any) -> str:
 
 def _extra(value: Mapping[str, Any], taken: Iterable[str]) -> dict[str, str]:
     return {key: as_text(item) if item is not None else "" for key, item in value.items() if key not in taken}
-
-
-def _images(value: Mapping[str, Any]) -> tuple[str, ...]:
-    images = value.get("images")
-    if isinstance(images, list):
-        return tuple(image for image in images if isinstance(image, str))
-    return images_in(images) if isinstance(images, str) else ()
 
 
 def flat_grid(items: Sequence[Item]) -> Grid:

@@ -19,8 +19,8 @@ from clef.decisions.questions import Json
 from clef.errors import InputError, NotFound, Problem
 from clef.tables.columns import SYNONYMS, assign
 from clef.tables.decoding import decode
-from clef.tables.examples import images_in
 from clef.tables.headers import FIELD_LIMIT, HEAD_LINES, find_layout
+from clef.tables.pictures import checked_images
 from clef.tables.table import Notes, shown
 
 BATCH = 1000
@@ -231,5 +231,7 @@ def _record(row: int, cells: Mapping[str, Any], state: str, images: str | None) 
     if not isinstance(found, str | dict | list):
         found = str(found)
     its = cells.get(images) if images else None
-    shown_images = tuple(its) if isinstance(its, list) else images_in(str(its)) if its else ()
-    return Record(row, cells, found, shown_images)
+    try:
+        return Record(row, cells, found, checked_images(its, images or "images"))
+    except InputError as error:
+        return Record(row, cells, problem="; ".join(f"{one.column}: {one.message}" for one in error.problems))

@@ -11,6 +11,7 @@ from clef.errors import Problem
 from clef.tables.columns import Roles
 from clef.tables.examples import Examples, bad_answers, bad_states
 from clef.tables.options import Mismatches, match, match_level, match_noul
+from clef.tables.pictures import bad_images
 from clef.tables.resolve import Resolved
 from clef.tables.table import Grid, Notes, ReadOptions, TableFacts, shown
 
@@ -29,7 +30,7 @@ def wide_examples(
         asked += [(name, question, blank) for name, question in known.items() if name not in roles.wide]
     by = _score_labels(asked)
     mismatches = Mismatches()
-    stateless = bad_states(grid, roles, notes)
+    unusable = bad_states(grid, roles, notes) | bad_images(grid, roles, notes)
     examples: list[Example] = []
     for name, question, cells in asked:
         header = grid.header[roles.wide[name]] if name in roles.wide else name
@@ -39,7 +40,7 @@ def wide_examples(
             for cell in dict.fromkeys(cells)
         }
         answered = [resolved[cell] for cell in cells]
-        bad = bad_answers(grid, answered, resolved.values(), notes) | stateless
+        bad = bad_answers(grid, answered, resolved.values(), notes) | unusable
         examples += Examples(grid, roles, answered, bad)
     examples.sort(key=lambda example: example.row)
     used = len({example.row for example in examples})
