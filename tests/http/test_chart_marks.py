@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from itertools import product
+from typing import Any, get_args
 from urllib.parse import parse_qsl
 
 import pytest
@@ -11,9 +12,10 @@ from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 from clef.reports.charts import reliability_chart
+from clef.runs.narrowing import Labels, Show, Sort
 from clef.statistics.calibration import calibration
 from clef.web.chart_marks import of_mass, of_width, pressable
-from clef.web.run_filter import Filter
+from clef.web.run_filter import PAGE_ROWS, Filter
 from tests.browser.staged import StagedEngine
 from tests.http.conftest import Client
 from tests.http.test_pages import evaluated
@@ -46,17 +48,33 @@ def client(client_of: Client) -> TestClient:
     return client_of(StagedEngine())
 
 
-def shown(client: TestClient, run: str, shows: str) -> int:
+def corrected(client: TestClient) -> str:
+    """A run of the table in which a person made right rows wrong and wrong ones right, confirmed some, and gave labels
+    to some without one.
+    """
+    run = evaluated(client, table())
+    rows = client.get(f"/api/runs/{run}/rows", params={"sort": "row", "descending": False, "limit": 500}).json()["rows"]
+    for place, row in enumerate(rows):
+        if row["answers"] and (place % 4 == 0 or row["answer"] is None):
+            label = row["answers"][place % 8 // 4]["answer"]
+            said = client.put(f"/api/runs/{run}/rows/{row['position']}/label", json={"label": label})
+            assert said.status_code == 200, said.text
+    reviewed = client.get(f"/api/runs/{run}/rows", params={"show": "reviewed"}).json()["total"]
+    assert reviewed > 20
+    return run
+
+
+def shown(client: TestClient, run: str, shows: str, labels: Labels = "own") -> int:
     """Rows that a filter leads to; the page reads the same address."""
-    query = dict(parse_qsl(shows))
+    query = {**dict(parse_qsl(shows)), **({} if labels == "own" else {"labels": labels})}
     assert dict(parse_qsl(Filter.read(query).query()[1:])).items() >= query.items()
     found = client.get(f"/api/runs/{run}/rows", params={**query, "limit": 1})
     assert found.status_code == 200, found.text
     return int(found.json()["total"])
 
 
-def drawings(client: TestClient, run: str) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    for chart, found in client.get(f"/runs/{run}/charts").json().items():
+def drawings(client: TestClient, run: str, labels: Labels = "own") -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    for chart, found in client.get(f"/runs/{run}/charts", params={"labels": labels}).json().items():
         for drawing in found:
             yield chart, drawing["spec"]["data"]["values"]
 
@@ -75,6 +93,73 @@ def test_what_a_mark_counts_is_what_its_filter_shows_and_no_row_is_lost_or_doubl
         assert counts == [one["rows"] for one in marks], chart
         assert sum(counts) in of_one.get(chart, (judged,)), chart
     assert seen == {"reliability", "mass", "risk", "distribution", "confusion", "distance"}
+
+
+@pytest.mark.parametrize("labels", get_args(Labels))
+def test_by_either_labels_a_mark_counts_the_rows_that_it_leads_to(client: TestClient, labels: Labels) -> None:
+    run = corrected(client)
+    seen = {}
+    for chart, marks in drawings(client, run, labels):
+        some = marks[:: 6 if chart == "risk" else 1]
+        rows = [one["checked" if chart == "risk" else "rows"] for one in some]
+        assert [shown(client, run, one["shows"], labels) for one in some] == rows, chart
+        seen[chart] = rows
+    assert seen.keys() == {"reliability", "mass", "risk", "distribution", "confusion", "distance"}
+    linked = "labels=table#rows" in client.get(f"/runs/{run}/numbers/mass", params={"labels": labels}).text
+    assert linked == (labels == "table")
+
+
+def test_a_row_is_shown_by_the_labels_that_are_asked_for(client: TestClient) -> None:
+    before = evaluated(client, table())
+    run = corrected(client)
+    everything = {"sort": "row", "descending": "false", "limit": 500}
+    for show in get_args(Show):
+        if show == "reviewed":
+            continue
+        asked = {**everything, "show": show}
+        as_it_was = client.get(f"/api/runs/{before}/rows", params=asked).json()
+        put_back = client.get(f"/api/runs/{run}/rows", params={**asked, "labels": "table"}).json()
+        parts = ("position", "answer", "correct")
+        assert [[row[part] for part in parts] for row in put_back["rows"]] == [
+            [row[part] for part in parts] for row in as_it_was["rows"]
+        ]
+        assert put_back["counts"] | {"reviewed": 0} == as_it_was["counts"]
+    assert client.get(f"/api/runs/{run}/rows", params=everything).json()["counts"] != as_it_was["counts"]
+    for narrowed in ({"label": "a"}, {"text": "b"}, {"question": "Which?", "prediction": "a"}, {"off": "1"}):
+        by_table = client.get(f"/api/runs/{run}/rows", params={**narrowed, "labels": "table"}).json()["total"]
+        assert by_table == client.get(f"/api/runs/{before}/rows", params=narrowed).json()["total"]
+
+
+def test_a_correction_is_marked_in_the_row_whichever_labels_are_shown(client: TestClient) -> None:
+    run = evaluated(client, table())
+    at = f"/runs/{run}/rows/3"
+    assert client.put(f"/api{at}/label", json={"label": "c"}).status_code == 200
+    own, of_the_table = client.get(at).text, client.get(f"{at}?labels=table").text
+    mark = '{} <span class="type">label</span>'
+    assert mark.format("c") in own
+    assert mark.format("a") in of_the_table
+    assert '<option value="c" selected>' in own
+    assert '<option value="c" selected>' in of_the_table  # what may be changed is the person's own
+    page = client.get(f"/runs/{run}?labels=table&row=3").text
+    assert "Numbers and rows go by the labels of the table" in page
+    assert mark.format("a") in page
+
+
+def test_an_address_with_a_row_leads_to_its_page_in_any_order(client: TestClient) -> None:
+    failing = "".join(f"refuse {number},Which?,a,a|b|c,choice\n" for number in range(20))
+    run = evaluated(client, table() + failing)
+    for sort, descending in product(get_args(Sort), (True, False)):
+        asked = {"sort": sort, "descending": str(descending).lower(), "limit": 500}
+        rows = client.get(f"/api/runs/{run}/rows", params=asked).json()["rows"]
+        order = {"sort": sort, "order": "desc" if descending else "asc"}
+        for place in (0, PAGE_ROWS - 1, PAGE_ROWS, len(rows) - 1):
+            position = rows[place]["position"]
+            text = client.get(f"/runs/{run}", params={**order, "row": position}).text
+            assert f'data-row="{position}" aria-expanded="true"' in text, (order, place)
+            assert f"page {place // PAGE_ROWS + 1} of 2" in text, (order, place)
+    failed = client.get(f"/api/runs/{run}/rows", params={"show": "failed"}).json()["rows"][0]["position"]
+    apart = client.get(f"/runs/{run}", params={"show": "judged", "row": failed}).text
+    assert "It is not among the rows of this filter" in apart
 
 
 def test_a_place_of_the_risk_curve_leads_to_what_a_gate_there_does(client: TestClient) -> None:

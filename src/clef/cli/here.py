@@ -50,7 +50,7 @@ class Here:
 
     async def rows(self, run_id: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
         """A page of rows."""
-        from clef.runs.browse import RowFilter
+        from clef.runs.narrowing import RowFilter
         from clef.web.lines import row_of
 
         await self._store().get(run_id)

@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from clef.errors import NotFound
-from clef.runs.browse import containing
 from clef.runs.database import Database
+from clef.runs.narrowing import containing
 
 MOST = 500
 """Asks that are kept; the oldest go first."""

@@ -14,7 +14,7 @@ from clef.decisions.examples import Outcome
 from clef.errors import InputError, NotFound, Problem
 from clef.runs.browse import no_row
 from clef.runs.database import Database
-from clef.runs.rows import read_question
+from clef.runs.rows import read_question, with_label
 
 COLUMNS = ("review", "label_in_table", "review_note")
 """What exports say of the rows that a person looked at."""
@@ -94,8 +94,7 @@ class Corrections:
         """All outcomes of a run, in its order, with the labels that the table has."""
         found = list(outcomes)
         for place, one in await self._placed(run_id):
-            example = replace(found[place].example, label=one.was_label, written_label=one.was_written)
-            found[place] = replace(found[place], example=example)
+            found[place] = with_label(found[place], one.was_label, one.was_written)
         return found
 
     async def told(self, run_id: str, outcomes: Sequence[Outcome]) -> list[Outcome]:

@@ -4,7 +4,7 @@ import sqlite3
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from clef.runs.browse import containing
+from clef.runs.narrowing import containing
 
 RunSort = Literal["started", "name", "right", "rows"]
 RunShow = Literal["all", "live", "finished", "cut"]

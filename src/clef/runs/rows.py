@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -107,6 +108,11 @@ def read_outcome(cells: Mapping[str, Any]) -> Outcome:
         cells["shape"],
         cells["model"],
     )
+
+
+def with_label(outcome: Outcome, label: int | None, written: str) -> Outcome:
+    """The outcome with another label, and that as it is written."""
+    return replace(outcome, example=replace(outcome.example, label=label, written_label=written))
 
 
 def read_answer(question: Question, probabilities: str | None) -> Answer | None:

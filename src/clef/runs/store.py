@@ -21,11 +21,12 @@ from clef.engines.engine import EngineFacts
 from clef.errors import NotFound
 from clef.runs import browse, reading
 from clef.runs.asks import Asks
-from clef.runs.browse import Page, Row, RowFilter
+from clef.runs.browse import Page, Row
 from clef.runs.corrections import Corrections
 from clef.runs.database import Database
 from clef.runs.listing import RunFilter, counts
 from clef.runs.measures import Measures
+from clef.runs.narrowing import Labels, RowFilter, containing
 from clef.runs.policies import Policies
 from clef.runs.rows import (
     EXAMPLE_COLUMNS,
@@ -156,7 +157,7 @@ class Store:
         """Runs that are not deleted, newest first; `search` looks in names and notes."""
         where = "where deleted is null and (name like ? escape '\\' or note like ? escape '\\')"
         tail = " order by created desc, id limit ? offset ?"
-        like = browse.containing(search)
+        like = containing(search)
         parameters = (like, like, limit, offset)
         return await self._database.read(lambda connection: _runs(connection, where, parameters, tail))
 
@@ -295,15 +296,18 @@ class Store:
         """The places of the rows of a filter, in its order; `limit` and `offset` play no part."""
         return await browse.places(self._database, run_id, chosen)
 
-    async def one(self, run_id: str, position: int) -> Row | None:
-        """The row at a place of a run, or None where it has no outcome."""
-        return await browse.one(self._database, run_id, position)
+    async def rank(self, run_id: str, chosen: RowFilter, position: int) -> int | None:
+        """How many rows of a filter come before the one at a place; None where the filter leaves it out."""
+        return await browse.rank(self._database, run_id, chosen, position)
 
-    async def row(self, run_id: str, position: int) -> Row:
+    async def one(self, run_id: str, position: int, labels: Labels = "own") -> Row | None:
+        """The row at a place of a run, or None where it has no outcome."""
+        return await browse.one(self._database, run_id, position, labels)
+
+    async def row(self, run_id: str, position: int, labels: Labels = "own") -> Row:
         """The row at a place of a run. Raises NotFound for the run as for the row."""
         await self.get(run_id)
-        found = await self.one(run_id, position)
-        if found is None:
+        if (found := await self.one(run_id, position, labels)) is None:
             raise browse.no_row(position)
         return found
 

@@ -10,6 +10,7 @@ from fastapi.responses import HTMLResponse
 from starlette.responses import Response
 
 from clef.errors import ClefError
+from clef.runs.narrowing import Labels
 from clef.runs.store import Store
 from clef.web.bundles import STATIC
 from clef.web.chart_marks import (
@@ -27,7 +28,7 @@ from clef.web.chart_marks import (
 from clef.web.errors import Json
 from clef.web.measured import Measured
 from clef.web.render import fragment, problems
-from clef.web.run_filter import Labels
+from clef.web.run_filter import Filter
 
 if TYPE_CHECKING:
     from clef.statistics.columns import Columns
@@ -59,7 +60,9 @@ def chart_pages() -> APIRouter:
             return problems(request, error)
         drawing = drawings[at] if 0 <= at < len(drawings) else None
         found = None if drawing is None else numbers(chart, drawing["spec"])
-        return fragment(request, "chart_numbers.html", found=found, path=f"/runs/{run_id}")
+        return fragment(
+            request, "chart_numbers.html", found=found, path=f"/runs/{run_id}", chosen=Filter(labels=labels)
+        )
 
     return router
 

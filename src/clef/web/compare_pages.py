@@ -9,7 +9,8 @@ from fastapi.responses import HTMLResponse
 from starlette.responses import Response
 
 from clef.errors import InputError, NotFound
-from clef.runs.browse import Row, RowFilter
+from clef.runs.browse import Row
+from clef.runs.narrowing import RowFilter
 from clef.runs.store import Store, StoredRun
 from clef.web.compare_view import FLIP_ROWS, Flipped, Pairing, Show, compare_view, names_of
 from clef.web.render import page

@@ -11,12 +11,12 @@ from starlette.responses import Response
 
 from clef.decisions.examples import Outcome
 from clef.errors import ClefError
-from clef.runs.browse import RowFilter
+from clef.runs.narrowing import Labels, RowFilter
 from clef.runs.store import Store, StoredRun
 from clef.web.gate_view import GateRule, gates_view
 from clef.web.measured import Measured
 from clef.web.render import fragment, problems
-from clef.web.run_filter import Filter, Labels
+from clef.web.run_filter import Filter
 
 MOST_SUSPECTS = 5
 """Labels to check that are named; the review has all of them."""

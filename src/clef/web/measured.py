@@ -19,10 +19,10 @@ from fastapi import Query
 
 from clef.decisions.examples import Outcome
 from clef.errors import InputError, NotFound, Problem
+from clef.runs.narrowing import Labels
 from clef.runs.policies import StoredPolicy
 from clef.runs.store import LIVE, Store, StoredRun
 from clef.statistics.methods import Recalibrate
-from clef.web.run_filter import Labels
 
 if TYPE_CHECKING:
     from clef.statistics.columns import Bools, Columns

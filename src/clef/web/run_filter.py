@@ -6,12 +6,10 @@ from typing import Literal, get_args
 from urllib.parse import parse_qsl, urlencode
 
 from clef.decisions.questions import QuestionType
-from clef.runs.browse import Narrowed, RowFilter, Show, Sort
+from clef.runs.narrowing import Narrowed, RowFilter, Show, Sort
 
 PAGE_ROWS = 100
 """Rows of one page."""
-Labels = Literal["own", "table"]
-"""Whether a person's labels count, or those that the table came with."""
 Pool = Literal["auto", "each", "all"]
 """Whether each question has its gate, or all of a type share one; by itself where only together they have labels."""
 PLAIN = {"show": "all", "page": 1, "sort": "rank", "text": "", "gate": "", "pool": "auto", "labels": "own"}
@@ -31,7 +29,6 @@ class Filter(Narrowed):
     gate: str = ""
     """The rule of the gates, as `GateRule` reads it."""
     pool: Pool = "auto"
-    labels: Labels = "own"
 
     @classmethod
     def read(cls, query: Mapping[str, str]) -> "Filter":

@@ -63,7 +63,7 @@ def run_pages() -> APIRouter:
         """Everything about one row, as a fragment."""
         store: Store = request.app.state.store
         try:
-            found = await store.row(run_id, position)
+            found = await store.row(run_id, position, Filter.read(request.query_params).labels)
         except NotFound as error:
             return problems(request, error)
         return fragment(request, "row.html", path=f"/runs/{run_id}", **await row_context(request, found))

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from clef.runs.browse import Page, Row
 from clef.runs.measures import SUMMARY
+from clef.runs.narrowing import Labels
 from clef.runs.store import LIVE, Store, StoredRun
 from clef.statistics.summary import summarise
 from clef.web.measured import Measured
-from clef.web.run_filter import PAGE_ROWS, Filter, Labels
+from clef.web.run_filter import PAGE_ROWS, Filter
 from clef.web.runs_api import summary_of
 
 if TYPE_CHECKING:
@@ -229,18 +230,16 @@ async def rows_of(store: Store, run: StoredRun, chosen: Filter) -> Rows:
 
     An address that opens a row leads to the page which has it.
     """
+    if chosen.row is not None:
+        before = await store.rank(run.id, chosen.rows, chosen.row)
+        chosen = chosen if before is None else replace(chosen, page=before // PAGE_ROWS + 1)
     found = await store.page(run.id, chosen.rows)
     last = pages_of(found.total)
     if chosen.page > last:
         return await rows_of(store, run, replace(chosen, page=last))
-    if chosen.row is None:
-        return Rows(found.rows, chosen.page, found)
     opened = next((row for row in found.rows if row.position == chosen.row), None)
-    if opened is None:
-        places = await store.places(run.id, chosen.rows)
-        if chosen.row in places:
-            return await rows_of(store, run, replace(chosen, page=places.index(chosen.row) // PAGE_ROWS + 1))
-        opened = await store.one(run.id, chosen.row)
+    if opened is None and chosen.row is not None:
+        opened = await store.one(run.id, chosen.row, chosen.labels)
     return Rows(found.rows, chosen.page, found, opened)
 
 

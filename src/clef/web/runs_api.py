@@ -12,9 +12,10 @@ from fastapi.responses import StreamingResponse
 
 from clef.decisions.examples import Outcome
 from clef.decisions.questions import QuestionType
-from clef.runs.browse import MAX_PAGE, Row, RowFilter, Show, Sort
+from clef.runs.browse import MAX_PAGE, Row
 from clef.runs.budget import too_long
 from clef.runs.measures import SUMMARY
+from clef.runs.narrowing import Labels, RowFilter, Show, Sort
 from clef.runs.plan import plan
 from clef.runs.queue import Event
 from clef.runs.store import LIVE, NewRun, Store, StoredRun
@@ -69,6 +70,7 @@ class RowsQuery:
     column: Annotated[str | None, Query(description="A column with no role, which must have `value`")] = None
     value: str = ""
     reviewed: Annotated[bool | None, Query(description="Whether a person has looked at the row")] = None
+    labels: Annotated[Labels, Query(description="By a person's labels, or by those of the table")] = "own"
     sort: Sort = "rank"
     descending: bool = True
     limit: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 100
