@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from starlette.testclient import TestClient
 
 from clef.reports.charts import reliability_chart
+from clef.runs import browse
 from clef.runs.narrowing import Labels, Show, Sort
 from clef.statistics.calibration import calibration
 from clef.web.chart_marks import of_mass, of_width, pressable
@@ -112,7 +113,7 @@ def test_by_either_labels_a_mark_counts_the_rows_that_it_leads_to(client: TestCl
 def test_a_row_is_shown_by_the_labels_that_are_asked_for(client: TestClient) -> None:
     before = evaluated(client, table())
     run = corrected(client)
-    everything = {"sort": "row", "descending": "false", "limit": 500}
+    everything: dict[str, str | int] = {"sort": "row", "descending": "false", "limit": 500}
     for show in get_args(Show):
         if show == "reviewed":
             continue
@@ -160,6 +161,22 @@ def test_an_address_with_a_row_leads_to_its_page_in_any_order(client: TestClient
     failed = client.get(f"/api/runs/{run}/rows", params={"show": "failed"}).json()["rows"][0]["position"]
     apart = client.get(f"/runs/{run}", params={"show": "judged", "row": failed}).text
     assert "It is not among the rows of this filter" in apart
+
+
+def test_rows_far_down_are_the_same_from_either_end(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = evaluated(client, table())
+    ways = [{"sort": sort, "descending": way} for sort, way in product(get_args(Sort), ("true", "false"))]
+
+    def read() -> list[list[int]]:
+        return [
+            [row["position"] for row in client.get(f"/api/runs/{run}/rows", params={**way, **part}).json()["rows"]]
+            for way in ways
+            for part in ({"offset": at, "limit": 7} for at in (0, 30, 60, 95, 99, 100, 400))
+        ]
+
+    from_the_front = read()
+    monkeypatch.setattr(browse, "DEEP", 1)
+    assert read() == from_the_front
 
 
 def test_a_place_of_the_risk_curve_leads_to_what_a_gate_there_does(client: TestClient) -> None:

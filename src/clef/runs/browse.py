@@ -33,6 +33,8 @@ MAX_PAGE = 500
 """Rows one page may have."""
 KEPT = 64
 """Filters whose counts are kept in memory."""
+DEEP = 10_000
+"""Rows into an order from which it is worth knowing whether its other end is nearer."""
 MOST_PLACE = 2**31
 """Places that a run can have."""
 
@@ -90,10 +92,15 @@ class Counted:
 async def page(database: Database, run_id: str, chosen: RowFilter, counted: Counted) -> Page:
     """The rows of a filter. Failures come last in any order; equal ones in the table's order."""
     places = await _narrowed(database, run_id, chosen)
-    rows, counts = await asyncio.gather(
-        database.read(lambda connection: _rows(connection, run_id, chosen, places)),
-        counted.of(database, run_id, chosen, places),
-    )
+    if chosen.offset < DEEP:
+        rows, counts = await asyncio.gather(
+            database.read(lambda connection: _rows(connection, run_id, chosen, places)),
+            counted.of(database, run_id, chosen, places),
+        )
+    else:
+        counts = await counted.of(database, run_id, chosen, places)
+        total = counts[chosen.show]
+        rows = await database.read(lambda connection: _rows(connection, run_id, chosen, places, total))
     return Page(rows, counts[chosen.show], counts)
 
 
@@ -168,12 +175,21 @@ async def rank(database: Database, run_id: str, chosen: RowFilter, position: int
     return await database.read(work)
 
 
-def _rows(connection: sqlite3.Connection, run_id: str, chosen: RowFilter, places: str | None) -> tuple[Row, ...]:
-    """The places of the rows are found first, so that no whole row is ever sorted."""
-    query, parameters = _ordered(run_id, chosen, places)
-    limit = min(chosen.limit, MAX_PAGE)
-    cells = connection.execute(f"{query} limit ? offset ?", (*parameters, limit, chosen.offset))
-    return _at(connection, run_id, [place for (place,) in cells], chosen.labels)
+def _rows(
+    connection: sqlite3.Connection, run_id: str, chosen: RowFilter, places: str | None, total: int = 0
+) -> tuple[Row, ...]:
+    """The places of the rows are found first, so that no whole row is ever sorted; from the other end of the order
+    where they are nearer to it, since all rows up to them are sorted.
+    """
+    offset, limit = chosen.offset, min(chosen.limit, MAX_PAGE)
+    backwards = offset > total // 2 > 0
+    if backwards:
+        limit = max(0, min(limit, total - offset))
+        offset = max(0, total - offset - limit)
+    query, parameters = _ordered(run_id, chosen, places, backwards=backwards)
+    cells = connection.execute(f"{query} limit ? offset ?", (*parameters, limit, offset))
+    found = [place for (place,) in cells]
+    return _at(connection, run_id, found[::-1] if backwards else found, chosen.labels)
 
 
 def _at(connection: sqlite3.Connection, run_id: str, places: Sequence[int], labels: Labels) -> tuple[Row, ...]:
@@ -193,11 +209,14 @@ def _at(connection: sqlite3.Connection, run_id: str, places: Sequence[int], labe
     return tuple(found[place] for place in places if place in found)
 
 
-def _ordered(run_id: str, chosen: RowFilter, places: str | None) -> tuple[str, Sequence[Any]]:
+def _ordered(
+    run_id: str, chosen: RowFilter, places: str | None, *, backwards: bool = False
+) -> tuple[str, Sequence[Any]]:
     """The query of the places of a filter in its order, and what goes into it."""
     where, parameters = condition(run_id, chosen, places)
-    way = "desc" if chosen.descending else "asc"
-    order = f"{SORTS[chosen.sort]} is null, {SORTS[chosen.sort]} {way}, outcomes.position"
+    by, end = SORTS[chosen.sort], "desc" if backwards else "asc"
+    way = "desc" if chosen.descending != backwards else "asc"
+    order = f"{by} is null {end}, {by} {way}, outcomes.position {end}"
     return f"select outcomes.position from {source(chosen)} where {where} order by {order}", parameters  # noqa: S608
 
 
