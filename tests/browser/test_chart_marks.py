@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import NewPage
-from tests.browser.runs import make_run
+from tests.browser.runs import graded, make_run
 from tests.browser.test_everywhere import barriers
 
 pytestmark = pytest.mark.browser
@@ -94,6 +94,41 @@ def test_a_place_of_the_risk_curve_shows_what_it_leaves_to_be_checked(page: Page
     (point,) = (one for one in points if one["threshold"] == threshold)
     assert abs(point["coverage"] - 0.5) < 0.05
     shows(page, point["checked"], "unsure below")
+
+
+def test_a_place_of_the_risk_curve_offers_the_gate_to_stand_there_without_a_mouse(
+    staged_address: str, open_page: NewPage
+) -> None:
+    page = open_page(f"{staged_address}/runs/{make_run(staged_address, graded())}")
+    risk = page.locator("[data-chart=risk]")
+    risk.locator("summary").press("Enter")
+    checked = risk.get_by_role("link", name=re.compile("left to check")).nth(60)
+    rows = int(checked.inner_text())
+    checked.press("Enter")
+    shows(page, rows, "unsure below")
+    page.get_by_role("button", name=re.compile(r"Set the gate to 0\.\d+")).press("Enter")
+    slider = page.get_by_role("slider")
+    expect(slider).to_be_focused()
+    expect(slider).to_be_in_viewport()
+    expect(page.locator("gate-slider [data-part=at]")).to_contain_text("on the rows at hand")
+    expect(page.locator("gate-slider [data-part=below]")).to_have_text(f"to check {rows}")
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("gate-slider [data-part=below]")).to_have_text(f"to check {rows - 1}")
+
+
+def test_the_rows_below_a_gate_are_those_it_counts_and_the_review_has_them(page: Page) -> None:
+    gate = page.locator("gate-slider").filter(has_text="Which team?")
+    gate.get_by_role("slider").press("End")
+    for _ in range(45):
+        gate.get_by_role("slider").press("ArrowLeft")
+    chip = gate.locator("[data-part=below]")
+    rows = int(re.findall(r"\d+", chip.inner_text())[0])
+    assert rows > 40
+    chip.click()
+    shows(page, rows, "unsure below")
+    expect(page.locator(".chip.removable").filter(has_text="Which team?")).to_be_visible()
+    gate.get_by_role("link", name="Review those to check").click()
+    expect(page.locator("[data-part=done]")).to_have_text(f"0 of {rows}")
 
 
 def test_bins_of_equal_counts_are_pressed_as_well(page: Page) -> None:

@@ -34,9 +34,9 @@ def test_two_runs_are_chosen_and_compared_row_by_row(
     expect(page.locator(".differences tbody tr").first).to_contain_text("all")
     expect(page.locator("svg.forest").first).to_be_visible()
     expect(page.locator(".pairing")).to_contain_text("worded differently")
-    count = int(page.locator(".chip", has_text="broken").inner_text().split()[-1])
+    count = int(page.locator(".chips .chip", has_text="broken").inner_text().split()[-1])
     assert count == 30
-    page.locator(".chip", has_text="broken").click()
+    page.locator(".chips .chip", has_text="broken").click()
     page.wait_for_url(re.compile("show=broken"))
     expect(page.locator(".flips tbody tr")).to_have_count(count)
     page.reload()

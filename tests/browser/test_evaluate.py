@@ -95,7 +95,7 @@ def test_rows_are_ranked_filtered_and_opened(address: str, open_page: NewPage) -
     choose(page, "sample.csv", (STATIC / "sample.csv").read_text("utf-8"))
     run_to_the_end(page)
     rows = page.locator(".rows > tbody > tr:not(.details)")
-    wrong = page.locator(".chip").filter(has_text="wrong")
+    wrong = page.locator(".chips .chip").filter(has_text="wrong")
     count = int(wrong.locator("b").inner_text())
     wrong.click()
     expect(page.locator(".chip[aria-current]")).to_contain_text("wrong")
@@ -358,11 +358,11 @@ def test_failures_and_ties_are_counted_apart_and_failures_asked_again(
     run_to_the_end(page)
     expect(page.locator(".headline-words")).to_contain_text("2 labelled rows failed and are not counted")
     expect(page.locator(".headline-words")).to_contain_text("1 row is tied")
-    page.locator(".chip").filter(has_text="wrong").click()
-    page.locator(".chip").filter(has_text="failed").click()  # at once: the last click counts
+    page.locator(".chips .chip").filter(has_text="wrong").click()
+    page.locator(".chips .chip").filter(has_text="failed").click()  # at once: the last click counts
     expect(page.locator(".rows > tbody > tr:not(.details)")).to_have_count(2)
     expect(page.locator(".rows .failure").first).to_contain_text("this text was refused")
-    page.locator(".chip").filter(has_text="ties").click()
+    page.locator(".chips .chip").filter(has_text="ties").click()
     expect(page.locator(".rows > tbody > tr.unsure")).to_have_count(1)
     asked = stage.asked
     page.get_by_role("button", name="Retry them").click()

@@ -106,7 +106,7 @@ def evaluated(page: Page) -> None:
 
 def filtered(page: Page) -> None:
     evaluated(page)
-    page.locator(".chip").filter(has_text="failed").click()
+    page.locator(".chips .chip").filter(has_text="failed").click()
     expect(page.locator("#rows .empty")).to_be_visible()
 
 
@@ -188,7 +188,7 @@ def test_everything_can_be_done_on_a_small_phone(address: str, open_page: NewPag
     answered(page)
     page.get_by_role("link", name="Evaluate", exact=True).click()
     evaluated(page)
-    page.locator(".chip").filter(has_text="wrong").click()
+    page.locator(".chips .chip").filter(has_text="wrong").click()
     expect(page.locator(".rows tr.wrong").first).to_be_visible()
     page.get_by_role("link", name="Engine", exact=True).click()
     expect(page.locator("h1")).to_contain_text("ready")

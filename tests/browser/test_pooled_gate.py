@@ -44,10 +44,10 @@ def test_questions_that_have_labels_only_together_share_one_gate(
         slider.press("ArrowLeft")
     acted = int(re.findall(r"^\d+", page.locator("[data-part=rows]").inner_text())[0])
     assert acted == ROWS - 60
-    page.get_by_role("link", name="Show the rows to check").click()
+    page.get_by_role("link", name="to check 60", exact=True).click()
     rows_of(page, 60)
     let_through = int(page.locator("[data-part=errors]").inner_text())
-    page.get_by_role("link", name="Show the errors let through").click()
+    page.get_by_role("link", name=f"wrong, not checked {let_through}").click()
     rows_of(page, let_through)
     page.get_by_role("textbox", name="Policy").fill("for all")
     page.get_by_role("button", name="Save as policy").click()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from clef.statistics.gates import Cut, Gates, QuestionGate
 
 MOST_POINTS = 200
-"""Places of a slider."""
+"""Places of a slider where there are several; one alone has every place of the risk curve, which leads to it."""
 MOST_QUESTIONS = 30
 """Questions that have a slider; the policy has all of them."""
 Way = Literal["accuracy", "review", "cost"]
@@ -73,7 +73,7 @@ def gates_view(columns: Columns, wanted: GateRule, pool: Pool, model: str) -> di
     pairs = sorted(zip(found.questions, parts(columns, pooled=pooled), strict=True), key=lambda pair: not _has(pair[0]))
     for gate, part in pairs[:MOST_QUESTIONS]:
         rows = dict(sides(part.columns.judged, gate.type))
-        cuts = [cut.to_dict() | {"points": points(rows[cut.side], cut)} for cut in gate.cuts]
+        cuts = [cut.to_dict() | {"points": points(rows[cut.side], cut, alone=len(pairs) == 1)} for cut in gate.cuts]
         questions.append({"question": gate.question, "type": gate.type, "pooled": gate.pooled, "cuts": cuts})
     return {
         "coverage": found.coverage.to_dict(),
@@ -116,14 +116,14 @@ def _has(gate: QuestionGate) -> bool:
     return any(cut.status != "refused" for cut in gate.cuts)
 
 
-def points(judged: Columns, cut: Cut) -> list[Point]:
+def points(judged: Columns, cut: Cut, *, alone: bool) -> list[Point]:
     """Where a slider can stand, by falling threshold; none where there are too few labels to choose a gate."""
     from clef.statistics.risk import risk_coverage
 
     if cut.status == "refused":
         return []
     curve = risk_coverage(judged).points
-    step = max(1, -(-len(curve) // MOST_POINTS))
+    step = 1 if alone else max(1, -(-len(curve) // MOST_POINTS))
     kept = {point.threshold: point.rate for point in [*curve[::step], *curve[-1:]]}
     if cut.threshold is not None and cut.optimistic_accuracy is not None:
         kept[cut.threshold] = cut.optimistic_accuracy

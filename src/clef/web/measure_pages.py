@@ -37,7 +37,7 @@ def measure_pages() -> APIRouter:
         try:
             run = await request.app.state.store.get(run_id)
             make = partial(gates_view, wanted=wanted, pool=chosen.pool, model=run.engine.model or "")
-            of = f"page gates, those that can first, {chosen.pool} {wanted.rule}"
+            of = f"page gates on the curve, {chosen.pool} {wanted.rule}"
             found = await measured.of_columns(run, chosen.labels, of, make)
         except ClefError as error:
             return problems(request, error)

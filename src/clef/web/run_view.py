@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 IN_THE_BACKGROUND = 5_000
 """Outcomes from which a page does not wait for its numbers but comes again for them."""
+PATIENCE_S = 0.05
+"""How long a page waits for numbers that may have been kept."""
 KEPT = 16
 """Runs whose numbers are kept in memory."""
 RESTS = 10
@@ -214,11 +216,15 @@ class Summaries:
 async def summary_by(
     summaries: Summaries, measured: Measured, store: Store, run: StoredRun, labels: Labels
 ) -> Mapping[str, Any] | None:
-    """The numbers of a run by a person's labels, or by those of the table."""
+    """The numbers of a run by a person's labels, or by those of the table; None while they are counted."""
     if labels == "own":
         return await summaries.of(store, run)
-    made: Mapping[str, Any] = await measured.of_columns(run, labels, "page summary", _summary)
-    return made
+    making: asyncio.Task[Mapping[str, Any]] = asyncio.create_task(
+        measured.of_columns(run, labels, "page summary", _summary)
+    )
+    waits = run.done < IN_THE_BACKGROUND or run.state in LIVE  # what is not kept would be counted at each look
+    await asyncio.wait([making], timeout=None if waits else PATIENCE_S)
+    return making.result() if making.done() else None
 
 
 def _summary(columns: "Columns") -> Mapping[str, Any]:

@@ -2,7 +2,7 @@
 // means. Every place of a slider comes with the page, so moving it asks nothing of the server; a rule is asked for.
 
 import { count, percent } from "./figures.js";
-import { showRows } from "./run-parts.js";
+import { addressOf, showRows } from "./run-parts.js";
 
 class RunGates extends HTMLElement {
   connectedCallback() {
@@ -133,13 +133,29 @@ class GateSlider extends HTMLElement {
     const at = threshold === null ? "Check everything" : `From a top probability of ${threshold.toFixed(2)} on`;
     say("at", this.isMoved ? `${at}, on the rows at hand (optimistic).` : `${at}.`);
     this.part("back").hidden = !this.isMoved || !this.recommended;
-    this.part("below").hidden = acted === total;
-    this.part("through").hidden = !wrong;
+    const below = { show: "judged", ...(threshold === null ? {} : { unsure: threshold }) };
+    this.link("below", total - acted, below);
+    this.link("review", total - acted, below, "/review");
+    this.link("through", wrong, { sure: threshold ?? 1, show: "wrong" });
     const spoken = acted ? `${percent(acted / total, 0)} not checked, ${percent(right / acted)} of them right` : "";
     this.range.setAttribute("aria-valuetext", threshold === null ? at : `${threshold.toFixed(2)}: ${spoken}`);
     this.dataset.moved = this.isMoved;
-    this.link("below", { show: "judged", ...(threshold === null ? {} : { unsure: threshold }) });
-    this.link("through", { sure: threshold ?? 1, show: "wrong" });
+  }
+
+  // To the place that acts on what is at least so sure.
+  moveTo(threshold) {
+    this.range.value = this.points.findLastIndex(([at]) => at >= threshold) + 1;
+    this.show();
+  }
+
+  // Whether it is about any of the rows that a filter leads to.
+  isAbout(query) {
+    const { question, type, side } = this.dataset;
+    const same = (given, own) => !given || own === undefined || given === own;
+    const sided = side === "all" ? undefined : side;
+    return (
+      same(query.get("question"), question) && same(query.get("type"), type) && same(query.get("prediction"), sided)
+    );
   }
 
   sayCost(total, acted, wrong) {
@@ -150,15 +166,19 @@ class GateSlider extends HTMLElement {
     this.part("saved").textContent = `checking all: ${Number(check).toFixed(2)}`;
   }
 
-  link(name, filter) {
+  // A link to so many rows; none to no row.
+  link(name, rows, filter, to = "") {
     const { question, type, side } = this.dataset;
     const whose = question === undefined ? (type ? { type } : {}) : { question };
-    const query = new URLSearchParams({ ...whose, ...(side === "all" ? {} : { prediction: side }), ...filter });
-    this.part(name).href = `${location.pathname}?${query}#rows`;
+    const link = this.part(name);
+    link.hidden = !rows;
+    link.href = addressOf({ ...whose, ...(side === "all" ? {} : { prediction: side }), ...filter }, to);
+    const counted = link.querySelector("b");
+    if (counted) counted.textContent = count(rows);
   }
 
   clicked(event) {
-    const { part } = event.target.dataset;
+    const { part } = event.target.closest("[data-part]")?.dataset ?? {};
     if (part === "back") {
       this.range.value = this.recommended;
       this.show();
@@ -166,10 +186,21 @@ class GateSlider extends HTMLElement {
     } else if (part === "below" || part === "through") {
       if (event.ctrlKey || event.metaKey || event.shiftKey) return;
       event.preventDefault();
-      showRows(new URL(event.target.href).searchParams);
+      showRows(new URL(this.part(part).href).searchParams);
     }
   }
 }
+
+// Rows that were narrowed at a threshold offer the gates that are about them to stand there.
+document.addEventListener("click", (event) => {
+  const { gate } = event.target.closest("button[data-gate]")?.dataset ?? {};
+  if (gate === undefined) return;
+  const query = new URLSearchParams(location.search);
+  const able = [...document.querySelectorAll("gate-slider")].filter((slider) => slider.range);
+  const meant = able.filter((slider) => slider.isAbout(query));
+  for (const slider of meant.length ? meant : able) slider.moveTo(Number(gate));
+  (meant[0] ?? able[0])?.range.focus();
+});
 
 customElements.define("gate-slider", GateSlider);
 customElements.define("run-gates", RunGates);

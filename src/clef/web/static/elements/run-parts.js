@@ -3,15 +3,20 @@
 // What a filter leaves as it is: the order, and what is looked at besides the rows.
 const KEPT = ["sort", "order", "gate", "pool", "labels"];
 
-// Show the rows of a filter, and nothing but this filter.
-export function showRows(filter) {
+// The address of the rows of a filter, and nothing but this filter: on this page, or beside it.
+export function addressOf(filter, beside = "") {
   const query = new URLSearchParams(filter);
   const now = new URLSearchParams(location.search);
   for (const name of KEPT) {
     query.delete(name);
     if (now.has(name)) query.set(name, now.get(name));
   }
-  const address = `${location.pathname}?${query}`;
+  return `${location.pathname}${beside}?${query}${beside ? "" : "#rows"}`;
+}
+
+// Show the rows of a filter.
+export function showRows(filter) {
+  const address = addressOf(filter).replace("#rows", "");
   window.htmx.ajax("GET", address, { target: "#rows-now", select: "#rows-now", swap: "outerHTML", push: address });
   document.getElementById("rows").scrollIntoView();
   document.getElementById("rows-heading").focus({ preventScroll: true });
