@@ -47,7 +47,7 @@ async def run_all(store: Store, engine: ScriptedEngine, count: int = 10, **chang
 async def test_every_row_is_in_the_store_in_the_tables_order(store: Store) -> None:
     run = await run_all(store, ScriptedEngine(), 300)
     assert (run.state, run.done, run.rows, run.failed) == ("finished", 300, 300, 0)
-    assert [outcome.example.row for outcome in await store.outcomes(run.id)] == list(range(2, 302))
+    assert [outcome.example.row for outcome in await store.over(run.id, list)] == list(range(2, 302))
 
 
 async def test_what_is_read_back_is_what_was_written(store: Store) -> None:
@@ -150,7 +150,7 @@ async def test_a_process_that_ends_in_mid_run_goes_on_with_each_row_once(tmp_pat
     await to_the_end(queue, run)
     found = await second.get(run.id)
     assert (found.state, found.done) == ("finished", 100)
-    assert [outcome.example.row for outcome in await second.outcomes(run.id)] == list(range(2, 102))
+    assert [outcome.example.row for outcome in await second.over(run.id, list)] == list(range(2, 102))
     assert sorted(int(state.split()[1]) for state in engine.calls) == list(range(50, 100))
     await queue.close()
     await second.close()
@@ -172,7 +172,7 @@ async def test_answers_are_used_again_by_the_next_run_unless_switched_off(store:
     engine = ScriptedEngine()
     again = await run_all(store, engine)
     assert (engine.calls, again.cached, again.done) == ([], 10, 10)
-    assert all(outcome.correct for outcome in await store.outcomes(again.id))
+    assert all(outcome.correct for outcome in await store.over(again.id, list))
     off = await run_all(store, engine, use_cache=False)
     assert (len(engine.calls), off.cached) == (10, 0)
 
@@ -206,7 +206,7 @@ async def test_joint_sends_the_questions_of_a_state_together_and_says_so(store: 
     run = await queue.submit(replace(NEW, shape="joint"), rows)
     await to_the_end(queue, run)
     assert engine.asked == [2, 2, 2, 2]
-    assert {outcome.shape for outcome in await store.outcomes(run.id)} == {"joint"}
+    assert {outcome.shape for outcome in await store.over(run.id, list)} == {"joint"}
     await queue.close()
 
 

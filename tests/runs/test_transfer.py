@@ -37,7 +37,7 @@ async def test_a_run_moves_whole_from_one_store_to_another(store: Store, tmp_pat
     other = Store(Database(tmp_path / "two" / "clef.db"))
     taken = await other.take_in(tmp_path / "run.clef")
     assert (taken.name, taken.note, taken.done, taken.state) == ("table.csv", "May", 20, "finished")
-    assert await other.outcomes(taken.id) == await store.outcomes(run.id)
+    assert await other.over(taken.id, list) == await store.over(run.id, list)
     again = await other.take_in(tmp_path / "run.clef")
     assert again.id != taken.id
     assert len(await other.runs()) == 2

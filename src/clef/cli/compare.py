@@ -1,7 +1,6 @@
 """Turns two runs, or files of results, into what changed between them."""
 
 import asyncio
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,8 +9,8 @@ from clef.cli.options import AsJson
 from clef.cli.terminal import BAR, bar, paint, say, say_json, short
 
 if TYPE_CHECKING:
-    from clef.cli.service import Service
     from clef.decisions.examples import Outcome
+    from clef.statistics.compare import Comparison
 
 FLIPS = 10
 """Changed rows that are shown; `--json` has all of them."""
@@ -24,24 +23,20 @@ Which = Annotated[
 
 def compare(first: Which, second: Which, as_json: AsJson = False) -> None:
     """Compare two runs on the rows that both have. The second is measured against the first."""
-    from clef.statistics.compare import compare as compared
-
-    ours, theirs, names = asyncio.run(_fetch(first, second))
-    found = compared(ours, theirs, names=names)
+    found, flipped = asyncio.run(_compared(first, second, shown=0 if as_json else FLIPS))
     if as_json:
         say_json(found.to_dict())
         return
     say(found.verdict, "bold")
     say(f"  {found.pairs.note}")
-    for name, one in zip(names, (found.first, found.second), strict=True):
+    for name, one in zip(found.names, (found.first, found.second), strict=True):
         if one.value is not None and one.interval is not None:
             low, high = one.interval
             say(f"  {paint(bar(one.value, BAR), 'blue')} {one.value:.1%} ({low:.1%} to {high:.1%})  {name}")
     say(
         f"  {found.fixed} fixed, {found.broken} broken, {found.both_right} right in both, {found.both_wrong} in neither"
     )
-    for flip in found.flips[:FLIPS]:
-        before, after = ours[flip.first], theirs[flip.second]
+    for flip, before, after in zip(found.flips, *flipped, strict=False):
         answers = [one.answer.prediction if one.answer else "" for one in (before, after)]
         label = after.example.question.answers[after.example.label or 0]
         say(f"  {flip.change:<10} row {after.example.row}: {answers[0]} → {answers[1]} (label {label})")
@@ -50,17 +45,17 @@ def compare(first: Which, second: Which, as_json: AsJson = False) -> None:
         say(f"  … and {len(found.flips) - FLIPS} more; --json has all of them")
 
 
-async def outcomes_of(at: "Service", which: str) -> "list[Outcome]":
-    """The outcomes of a run by its id, or of a file of results. Raises NotFound, or InputError for another file."""
-    if await asyncio.to_thread(Path(which).is_file):
-        from clef.reports.results import read_results
-
-        return await asyncio.to_thread(read_results, Path(which))
-    return await at.outcomes(which)
-
-
-async def _fetch(first: str, second: str) -> "tuple[list[Outcome], list[Outcome], tuple[str, str]]":
+async def _compared(first: str, second: str, *, shown: int) -> "tuple[Comparison, tuple[list[Outcome], list[Outcome]]]":
+    """The comparison, and the rows of the first flips in both runs."""
     from clef.cli.service import service
+    from clef.cli.sources import source
+    from clef.statistics.compare import compare as compared
+    from clef.statistics.halves import as_half
 
     async with service("reading") as at:
-        return await outcomes_of(at, first), await outcomes_of(at, second), (first, second)
+        ours, theirs = await source(at, first), await source(at, second)
+        halves = await ours.over(as_half), await theirs.over(as_half)
+        found = compared(*halves, names=(first, second))
+        flips = found.flips[:shown]
+        before = await ours.at([flip.first for flip in flips])
+        return found, (before, await theirs.at([flip.second for flip in flips]))

@@ -1,7 +1,7 @@
 """Turns a labelled table into its accuracy in the terminal, and into files; exits with 1 where a bar is missed."""
 
 import asyncio
-from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -29,13 +29,35 @@ from clef.cli.options import (
 from clef.cli.terminal import MISSED, say, say_json
 
 if TYPE_CHECKING:
-    from clef.cli.service import EngineOptions, TableSource
-    from clef.decisions.examples import Outcome
+    from clef.cli.service import EngineOptions, Service, TableSource
+    from clef.cli.sources import Source
     from clef.scale.cluster import Cluster
     from clef.scale.task import Task
+    from clef.statistics.columns import Columns as Arrays
     from clef.statistics.compare import Comparison
+    from clef.statistics.halves import Half
 
 RESULTS = (".csv", ".jsonl", ".parquet")
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What is to be made of the outcomes of a table."""
+
+    name: str
+    """Of the table."""
+    files: tuple[Path, ...]
+    redact: bool
+    baseline: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What was made of them; the outcomes themselves are not held."""
+
+    run: dict[str, Any]
+    columns: "Arrays"
+    comparison: "Comparison | None"
 
 
 def evaluate(
@@ -76,7 +98,7 @@ def evaluate(
 
     The run is kept: `clef runs` and the page show it.
     """
-    from clef.cli.measured import check_ending, measured, print_summary, write
+    from clef.cli.measured import check_ending, measured, print_summary
     from clef.cli.scaled import cluster_of, task_of
     from clef.cli.service import EngineOptions, TableSource
     from clef.reports.bars import Bars
@@ -98,16 +120,14 @@ def evaluate(
         note,
     )
     options = EngineOptions(engine, upstream, model)
+    wanted = _Wanted(file.name, tuple(filter(None, (results, html))), redact, baseline)
     if cluster is None:
-        run, outcomes, before = asyncio.run(_measure(source, options, baseline))
+        found = asyncio.run(_measure(source, options, wanted))
     else:
-        before = _before(baseline) if baseline else None
-        run, outcomes = _on_many(cluster, table, task_of(source, out, options, labelled=True))
-    summary = measured(outcomes)
-    for path in filter(None, (results, html)):
-        write(outcomes, path, file.name, redact=redact)
-    comparison = _against(before, outcomes, baseline or "", file.name) if before is not None else None
-    missed = Bars(min_accuracy, max_ece).missed(outcomes, comparison)
+        found = asyncio.run(_on_many(cluster, table, task_of(source, out, options, labelled=True), wanted))
+    run, comparison = found.run, found.comparison
+    summary = measured(found.columns)
+    missed = Bars(min_accuracy, max_ece).missed(found.columns, comparison)
     if as_json:
         compared = comparison and comparison.to_dict()
         say_json(
@@ -125,37 +145,52 @@ def evaluate(
         raise typer.Exit(MISSED)
 
 
-async def _measure(
-    table: "TableSource", options: "EngineOptions", baseline: str | None
-) -> tuple[dict[str, Any], "list[Outcome]", "list[Outcome] | None"]:
-    """The run of a table, its outcomes, and those of the baseline, which is looked for before anything is asked."""
-    from clef.cli.compare import outcomes_of
+async def _measure(table: "TableSource", options: "EngineOptions", wanted: _Wanted) -> _Found:
+    """Run a table; the baseline is looked for before anything is asked."""
     from clef.cli.following import follow
     from clef.cli.service import service
+    from clef.cli.sources import source
 
     async with service("writing", options) as at:
-        before = await outcomes_of(at, baseline) if baseline else None
+        before = await _before(at, wanted.baseline)
         made = await at.submit(table)
         await follow(at, made.id)
-        return await at.run(made.id), await at.outcomes(made.id), before
+        return await _found(await source(at, made.id), await at.run(made.id), before, wanted)
 
 
-def _before(baseline: str) -> "list[Outcome]":
-    from clef.cli.compare import outcomes_of
-    from clef.cli.service import through
-
-    return through("reading", lambda at: outcomes_of(at, baseline))
-
-
-def _on_many(cluster: "Cluster", table: str, task: "Task") -> tuple[dict[str, Any], "list[Outcome]"]:
-    """The run of a table on the machines of a cluster, and its outcomes."""
+async def _on_many(cluster: "Cluster", table: str, task: "Task", wanted: _Wanted) -> _Found:
+    """The same on the machines of a cluster."""
     from clef.cli.scaled import evaluated, run_of
+    from clef.cli.service import service
+    from clef.cli.sources import Passing
 
-    found = evaluated([table], task, cluster)
-    return run_of(found, task.out), list(found.run.outcomes)
+    before = None
+    if wanted.baseline:
+        async with service("reading") as at:
+            before = await _before(at, wanted.baseline)
+    done = await asyncio.to_thread(evaluated, [table], task, cluster)
+    return await _found(Passing(lambda: iter(done.run.outcomes)), run_of(done, task), before, wanted)
 
 
-def _against(before: "Sequence[Outcome]", now: "Sequence[Outcome]", baseline: str, name: str) -> "Comparison":
+async def _before(at: "Service", baseline: str | None) -> "Half | None":
+    from clef.cli.sources import source
+    from clef.statistics.halves import as_half
+
+    return await (await source(at, baseline)).over(as_half) if baseline else None
+
+
+async def _found(outcomes: "Source", run: dict[str, Any], before: "Half | None", wanted: _Wanted) -> _Found:
+    """The numbers of the outcomes, the files made of them, and what they are against the baseline."""
+    from clef.cli.measured import about_of, write
+    from clef.statistics.columns import as_columns
     from clef.statistics.compare import compare
+    from clef.statistics.halves import as_half
 
-    return compare(before, now, names=(f"the baseline {Path(baseline).name}", name))
+    half = await outcomes.over(as_half) if before is not None else None
+    columns = half.columns if half is not None else await outcomes.over(as_columns)
+    for path in wanted.files:
+        await write(outcomes, path, about_of(run, wanted.name), redact=wanted.redact)
+    if before is None or half is None:
+        return _Found(run, columns, None)
+    names = (f"the baseline {Path(wanted.baseline or '').name}", wanted.name)
+    return _Found(run, columns, compare(before, half, names=names))

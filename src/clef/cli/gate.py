@@ -9,7 +9,7 @@ exit code   find                                   apply
 import asyncio
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,6 +20,7 @@ from clef.cli.terminal import MISSED, say, say_json
 
 if TYPE_CHECKING:
     from clef.decisions.examples import Outcome
+    from clef.statistics.columns import Columns
     from clef.statistics.policy import Policy
 
 app = typer.Typer(
@@ -54,7 +55,8 @@ def find(
     """Choose thresholds on labelled runs, judged on rows they were not chosen on; exits with 1 where a question gets
     none.
     """
-    from clef.cli.measured import check_ending, into
+    from clef.cli.measured import check_ending
+    from clef.reports.files import into
     from clef.statistics.wanted import Wanted
 
     check_ending(out, (".json",))
@@ -62,12 +64,11 @@ def find(
         target_accuracy, review_budget, cost_wrong, cost_check, risk, confidence,
         recalibrate, pooled,  # type: ignore[arg-type]  # `measure` refuses other names
     )  # fmt: skip
-    outcomes = asyncio.run(_fetch(runs))
-    models = dict.fromkeys(outcome.model for outcome in outcomes if outcome.model)
-    found = wanted.measure(outcomes, model=", ".join(models))
+    columns, models = asyncio.run(_gathered(runs))
+    found = wanted.measure(columns, model=", ".join(models))
     policy = found.policy.to_dict()
     if out is not None:
-        into(out, (json.dumps(policy, ensure_ascii=False, indent=2) + "\n").encode())
+        into(out, [(json.dumps(policy, ensure_ascii=False, indent=2) + "\n").encode()])
     if as_json:
         say_json(found.to_dict())
     else:
@@ -94,8 +95,9 @@ def apply(
     as_json: AsJson = False,
 ) -> None:
     """Write act or review, and why, beside each answer."""
-    from clef.cli.measured import check_ending, into
+    from clef.cli.measured import check_ending
     from clef.reports.answers import rule_on
+    from clef.reports.files import into
     from clef.statistics.policy import counted, ruling
 
     check_ending(out, (answers.suffix.lower(),))
@@ -103,7 +105,7 @@ def apply(
     ruled = rule_on(answers, lambda question, answer: ruling(applied, question, answer))
     counts: dict[str, Any] = counted(ruled.rulings)
     if out is not None:
-        into(out, ruled.text.encode())
+        into(out, [ruled.text.encode()])
     if as_json:
         say_json(counts)
     elif out is None:
@@ -155,10 +157,20 @@ def _policy(path: Path) -> "Policy":
     return Policy.from_dict(raw)
 
 
-async def _fetch(runs: list[str]) -> "list[Outcome]":
-    from clef.cli.compare import outcomes_of
+async def _gathered(runs: list[str]) -> "tuple[Columns, list[str]]":
+    """The arrays of all outcomes of some runs together, and the models that answered."""
     from clef.cli.service import service
+    from clef.cli.sources import source
+    from clef.statistics.columns import Gathering
+
+    gathering, models = Gathering(), dict[str, None]()
+
+    def noted(outcomes: "Iterator[Outcome]") -> "Iterator[Outcome]":
+        for outcome in outcomes:
+            models.setdefault(outcome.model)
+            yield outcome
 
     async with service("reading") as at:
-        parts = [await outcomes_of(at, which) for which in runs]
-    return [outcome for part in parts for outcome in part]
+        for which in runs:
+            await (await source(at, which)).over(lambda outcomes: gathering.take(noted(outcomes)))
+    return gathering.columns(), [model for model in models if model]

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clef.cli.service import Made, TableSource
-from clef.decisions.examples import Outcome, Reply, Request
+from clef.decisions.examples import Reply, Request
 from clef.engines.engine import EngineFacts
 from clef.engines.opening import ChosenEngine
 from clef.settings import Settings
@@ -57,10 +57,10 @@ class Here:
         page = await self._store().page(run_id, RowFilter(**chosen))
         return {"rows": [row_of(row) for row in page.rows], "total": page.total}
 
-    async def outcomes(self, run_id: str) -> list[Outcome]:
-        """Every outcome of a run."""
+    async def kept(self, run_id: str) -> "Store":
+        """The store of this folder."""
         await self._store().get(run_id)
-        return await self._store().outcomes(run_id)
+        return self._store()
 
     async def submit(self, table: TableSource) -> Made:
         """Put a run of a table in line."""

@@ -1,21 +1,24 @@
 """Turns outcomes into what a terminal shows of them and into files."""
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from clef.cli.sources import Source
 from clef.cli.terminal import bar, paint, say
-from clef.decisions.examples import Outcome
 from clef.errors import InputError, Problem
 
+if TYPE_CHECKING:
+    from clef.reports.html import About
+    from clef.statistics.columns import Columns
 
-def measured(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+
+def measured(columns: "Columns") -> dict[str, Any]:
     """The summary as JSON, with the calibration error of the top probability."""
     from clef.statistics.calibration import calibration
-    from clef.statistics.columns import as_columns
     from clef.statistics.summary import summarise
 
-    columns = as_columns(outcomes)
     summary = summarise(columns).to_dict()
     error = calibration(columns).error if summary["answered"] else None
     return summary | {"calibration_error": error and error.to_dict()}
@@ -57,15 +60,31 @@ def _interval(error: dict[str, Any]) -> str:
     return "" if error["low"] is None else f" ({error['low']:.3f} to {error['high']:.3f})"
 
 
-def write(outcomes: Sequence[Outcome], path: Path, name: str, *, redact: bool = False) -> None:
-    """Write outcomes as CSV, JSONL, Parquet or an HTML report. Raises InputError for another ending."""
-    from clef.reports.run import Run
+async def write(source: Source, path: Path, about: "About", *, redact: bool = False) -> None:
+    """Write outcomes, as they pass by, as CSV, JSONL, Parquet or an HTML report about them: by the file's ending.
 
-    run = Run.of(outcomes, name)
-    if redact and path.suffix.lower() == ".html":
-        into(path, run.to_html(redact=True).encode())
-    else:
-        run.save(path)
+    Raises InputError where that cannot be done.
+    """
+    from clef.reports.export import write
+    from clef.reports.files import into, writer_of
+    from clef.reports.html import hold, render
+
+    if path.suffix.lower() == ".html":
+        text = await asyncio.to_thread(render, await source.over(hold), about, redact=redact)
+        into(path, [text.encode()])
+        return
+    writer = writer_of(path.suffix.lower().removeprefix("."), await source.extra_names())
+    await source.over(lambda outcomes: into(path, write(outcomes, writer)))
+
+
+def about_of(run: dict[str, Any], name: str) -> "About":
+    """What a report says of a run, from its JSON."""
+    from datetime import datetime
+
+    from clef.reports.html import About
+
+    made = datetime.fromisoformat(run["created"]) if run.get("created") else None
+    return About(name, run["engine"]["model"] or "", run["shape"], made, run.get("note", ""))
 
 
 def check_ending(path: Path | None, endings: Sequence[str]) -> None:
@@ -77,11 +96,3 @@ def check_ending(path: Path | None, endings: Sequence[str]) -> None:
         raise InputError.of([problem])
     if not path.absolute().parent.is_dir():
         raise InputError.of([Problem(f"no folder {path.absolute().parent}", "no_folder", hint="make it first")])
-
-
-def into(path: Path, content: bytes) -> None:
-    """Write a file. Raises InputError where that cannot be done."""
-    try:
-        path.write_bytes(content)
-    except OSError as error:
-        raise InputError(f"{path} cannot be written: {error.strerror}") from error

@@ -45,9 +45,15 @@ def list_runs(
 def show(run_id: RunId, as_json: AsJson = False) -> None:
     """What a run measured."""
     from clef.cli.measured import measured, print_summary
+    from clef.cli.service import Service, through
+    from clef.cli.sources import source
+    from clef.statistics.columns import as_columns
 
-    run, outcomes = _fetch(run_id)
-    summary = measured(outcomes)
+    async def work(at: Service) -> tuple[dict[str, Any], Any]:
+        return await at.run(run_id), await (await source(at, run_id)).over(as_columns)
+
+    run, columns = through("reading", work)
+    summary = measured(columns)
     if as_json:
         say_json(run | {"summary": summary})
         return
@@ -101,14 +107,19 @@ def export(
     redact: Annotated[bool, typer.Option("--redact", help="Leave the states out of an .html report.")] = False,
 ) -> None:
     """Write a run to a file: its rows, a report, or the whole run for another clef."""
-    from clef.cli.measured import write
-    from clef.cli.service import through
+    from clef.cli.measured import about_of, check_ending, write
+    from clef.cli.service import Service, through
+    from clef.cli.sources import source
 
-    if file.suffix == ".clef":
-        through("reading", lambda at: at.export(run_id, file))
-    else:
-        run, outcomes = _fetch(run_id)
-        write(outcomes, file, run["name"], redact=redact)
+    async def work(at: Service) -> None:
+        if file.suffix == ".clef":
+            await at.export(run_id, file)
+            return
+        run = await at.run(run_id)
+        await write(await source(at, run_id), file, about_of(run, run["name"]), redact=redact)
+
+    check_ending(file, (".csv", ".jsonl", ".parquet", ".html", ".clef"))
+    through("reading", work)
     say(f"wrote {file}", err=True)
 
 
@@ -165,13 +176,3 @@ def _go_on(run_id: str, options: tuple[str | None, str | None, str | None], *, r
         say(
             f"{end['done']} of {end['rows']} rows, {end['state']}" + (f", {end['failed']} failed" * bool(end["failed"]))
         )
-
-
-def _fetch(run_id: str) -> tuple[dict[str, Any], list[Any]]:
-    """A run and its outcomes."""
-    from clef.cli.service import Service, through
-
-    async def work(at: Service) -> tuple[dict[str, Any], list[Any]]:
-        return await at.run(run_id), await at.outcomes(run_id)
-
-    return through("reading", work)

@@ -90,10 +90,10 @@ def predicted(addresses: Sequence[str], task: "Task", cluster: "Cluster") -> Non
     tell(predict_on_ray(addresses, task, cluster, _progress()), task.out)
 
 
-def run_of(found: "Evaluated", out: str) -> dict[str, Any]:
+def run_of(found: "Evaluated", task: "Task") -> dict[str, Any]:
     """What a command shows of a run that is kept in a folder, as JSON of a run."""
     model = next((outcome.model for outcome in found.run.outcomes if outcome.model), "")
-    return {"id": out, "engine": {"model": model}}
+    return {"id": task.out, "engine": {"model": model}, "shape": task.shape}
 
 
 def tell(done: "Done", out: str) -> None:

@@ -9,13 +9,16 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
-from clef.decisions.examples import Outcome, Reply, Request, Shape
+from clef.decisions.examples import Reply, Request, Shape
 from clef.engines.engine import EngineFacts
 from clef.errors import SettingsError
 from clef.running import Running, find
 from clef.settings import load_settings
+
+if TYPE_CHECKING:
+    from clef.runs.store import Store
 
 T = TypeVar("T")
 
@@ -72,8 +75,8 @@ class Service(Protocol):
         """A page of rows: `rows`, `total`; `chosen` are the query parameters of `GET /api/runs/{id}/rows`."""
         ...
 
-    async def outcomes(self, run_id: str) -> list[Outcome]:
-        """Every outcome of a run, in the table's order. Raises NotFound."""
+    async def kept(self, run_id: str) -> "Store":
+        """A store to read this run from. Raises NotFound."""
         ...
 
     async def submit(self, table: TableSource) -> Made:

@@ -6,19 +6,22 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import aiohttp
 import orjson
 
 from clef.cli.service import Made, TableSource
-from clef.decisions.examples import Outcome, Reply, Request
+from clef.decisions.examples import Reply, Request
 from clef.decisions.refusals import read_error
 from clef.decisions.wire import decode, encode
 from clef.engines.engine import EngineFacts
 from clef.errors import ClefError, EngineError, InputError, NotFound, Problem, StoreError, TooLarge, Unavailable
 from clef.running import Running
+
+if TYPE_CHECKING:
+    from clef.runs.store import Store
 
 LONG_S = 600
 """Seconds without a byte after which a clef that was there is given up."""
@@ -32,6 +35,8 @@ class There:
         self._url = running.url
         self._key = {"Authorization": f"Bearer {running.token}"}
         self._session: aiohttp.ClientSession | None = None
+        self._folder: TemporaryDirectory[str] | None = None
+        self._fetched: list[Store] = []
 
     async def facts(self) -> EngineFacts:
         """Who answers there."""
@@ -70,19 +75,17 @@ class There:
         found = await self._json("GET", f"{_path(run_id)}/rows", params=params)
         return {"rows": found["rows"], "total": found["total"]}
 
-    async def outcomes(self, run_id: str) -> list[Outcome]:
-        """Every outcome of a run: the run is fetched as a file of its own, and read like the store."""
+    async def kept(self, run_id: str) -> "Store":
+        """The run, fetched as a file of its own, which is there until the command ends."""
         from clef.runs.database import Database
         from clef.runs.store import Store
 
-        with TemporaryDirectory(prefix="clef-") as folder:
-            path = Path(folder, "run.clef")
-            await self.export(run_id, path)
-            store = Store(Database(path, alone=False))
-            try:
-                return await store.outcomes(run_id)
-            finally:
-                await store.close()
+        if self._folder is None:
+            self._folder = TemporaryDirectory(prefix="clef-")
+        path = Path(self._folder.name, f"{len(self._fetched)}.clef")
+        await self.export(run_id, path)
+        self._fetched.append(Store(Database(path, alone=False)))
+        return self._fetched[-1]
 
     async def submit(self, table: TableSource) -> Made:
         """Put a run of a table in line there."""
@@ -139,7 +142,11 @@ class There:
         return str((await self._json("POST", "/api/runs/import", data=content))["id"])
 
     async def close(self) -> None:
-        """Close the connections."""
+        """Close the connections, and give up what was fetched."""
+        for store in self._fetched:
+            await store.close()
+        if self._folder is not None:
+            self._folder.cleanup()
         if self._session is not None:
             await self._session.close()
 

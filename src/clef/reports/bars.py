@@ -1,11 +1,9 @@
 """Turns outcomes and what they should reach into one sentence for each bar that they miss."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from clef.decisions.examples import Outcome
 from clef.statistics.calibration import calibration
-from clef.statistics.columns import as_columns
+from clef.statistics.columns import Outcomes, as_columns
 from clef.statistics.compare import Comparison
 from clef.statistics.summary import summarise
 
@@ -18,7 +16,7 @@ class Bars:
     max_ece: float | None = None
     """Of the calibration error of the top probability."""
 
-    def missed(self, outcomes: Sequence[Outcome], comparison: Comparison | None = None) -> list[str]:
+    def missed(self, outcomes: Outcomes, comparison: Comparison | None = None) -> list[str]:
         """One sentence for each bar that is missed, and where the comparison with a baseline says decisively worse."""
         columns = as_columns(outcomes)
         accuracy = summarise(columns).overall.value

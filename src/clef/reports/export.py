@@ -210,7 +210,12 @@ def _with_extra(outcomes: Iterable[Outcome], extra: Sequence[str] | None) -> tup
     if extra is not None:
         return outcomes, list(extra)
     held = outcomes if isinstance(outcomes, Sequence) else list(outcomes)
-    return held, list(dict.fromkeys(name for outcome in held for name in outcome.example.extra))
+    return held, extra_names(held)
+
+
+def extra_names(outcomes: Iterable[Outcome]) -> list[str]:
+    """The table's own columns that play no role, in the order in which they first come."""
+    return list(dict.fromkeys(name for outcome in outcomes for name in outcome.example.extra))
 
 
 def _cells(outcome: Outcome, extra: Sequence[str], policy: Policy | None) -> list[Any]:

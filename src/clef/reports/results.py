@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,30 +16,34 @@ from clef.tables.questionset import question_in
 OWN = ("state", "questions", "labels", "row", "line", "images", "result")
 
 
-def read_results(path: Path) -> list[Outcome]:
-    """The outcomes of a results file, in its order.
+def read_results(path: Path) -> Iterator[Outcome]:
+    """The outcomes of a results file, in its order, one by one.
 
-    Raises NotFound where there is no file, InputError with every line that is not a result.
+    Raises NotFound where there is no file and, after the last one, InputError with every line that is not a result.
     """
     if not path.is_file():
         raise NotFound(f"no file {path}")
     if path.suffix.lower() != ".jsonl":
         hint = "only JSONL keeps everything that was answered: clef eval --out results.jsonl"
         raise InputError(f"{path.name} cannot be read as results", hint=hint)
-    outcomes: list[Outcome] = []
+    return _passing(path)
+
+
+def _passing(path: Path) -> Iterator[Outcome]:
     problems: list[Problem] = []
     questions: dict[str, Question] = {}
     with path.open(encoding="utf-8") as lines:
         for number, line in enumerate(lines, 1):
             try:
-                outcomes.append(_outcome(json.loads(line), questions))
+                outcome = _outcome(json.loads(line), questions)
             except InputError as error:
                 problems.append(Problem(error.message, "no_result", line=number))
             except (ValueError, KeyError, TypeError, StopIteration, AttributeError):
                 problems.append(Problem("is no result that clef wrote", "no_result", line=number))
+            else:
+                yield outcome
     if problems:
         raise InputError.of(problems, path.name)
-    return outcomes
 
 
 def _outcome(raw: Mapping[str, Any], questions: dict[str, Question]) -> Outcome:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -96,22 +96,18 @@ class Run:
         """Write the run by the name's ending: .jsonl keeps everything and is what `load_run` reads; .csv, .parquet and
         .html (the report) are for other programs. Raises InputError for another ending, or where it cannot be written.
         """
-        from clef.reports.export import write_csv, write_jsonl, write_parquet
+        from clef.reports.export import extra_names, write
+        from clef.reports.files import FORMATS, into, writer_of
 
         target = Path(path)
-        writers: dict[str, Callable[[], bytes]] = {
-            ".csv": lambda: b"".join(write_csv(self.outcomes)),
-            ".jsonl": lambda: b"".join(write_jsonl(self.outcomes)),
-            ".parquet": lambda: write_parquet(self.outcomes),
-            ".html": lambda: self.to_html().encode(),
-        }
-        if target.suffix.lower() not in writers:
+        format = target.suffix.lower().removeprefix(".")
+        if format not in (*FORMATS, "html"):
             hint = "end it in .csv, .jsonl, .parquet or .html"
             raise InputError.of([Problem(f'cannot write "{target.name}"', "format", hint=hint)])
-        try:
-            target.write_bytes(writers[target.suffix.lower()]())
-        except OSError as error:
-            raise InputError(f"{target} cannot be written: {error.strerror}") from error
+        if format == "html":
+            into(target, [self.to_html().encode()])
+        else:
+            into(target, write(self.outcomes, writer_of(format, extra_names(self.outcomes))))
 
     def _repr_html_(self) -> str:
         """The numbers as a small table; no text of any state, and nothing that runs."""

@@ -1,14 +1,14 @@
 """Turns what a person says of a row into its label, and keeps what stood in the table.
 
-The example itself gets the label, so that every filter, number and export goes by it; `of_the_table` gives outcomes as
-if nobody had said anything. A label that was only confirmed is kept as well: its row has been looked at.
+The example itself gets the label, so that every filter, number and export goes by it; `of_the_table` makes outcomes
+those as if nobody had said anything. A label that was only confirmed is kept as well: its row has been looked at.
 """
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeAlias
 
 from clef.decisions.examples import Outcome
 from clef.errors import InputError, NotFound, Problem
@@ -20,6 +20,8 @@ COLUMNS = ("review", "label_in_table", "review_note")
 """What exports say of the rows that a person looked at."""
 MOST_NOTE = 2000
 """Characters of a note."""
+Changed: TypeAlias = Callable[[int, Outcome], Outcome]
+"""Makes an outcome another, by its place among those of its run, as they pass by."""
 _SAID = "corrections.*, examples.row, examples.name, examples.label_text, examples.question, outcomes.prediction"
 _TABLES = (
     "corrections join examples on examples.run = corrections.run and examples.position = corrections.position"
@@ -90,37 +92,38 @@ class Corrections:
         found = await self._database.read(lambda connection: connection.execute(query, (run_id,)).fetchone())
         return int(found[0]), int(found[1])
 
-    async def of_the_table(self, run_id: str, outcomes: Sequence[Outcome]) -> list[Outcome]:
-        """All outcomes of a run, in its order, with the labels that the table has."""
-        found = list(outcomes)
-        for place, one in await self._placed(run_id):
-            found[place] = with_label(found[place], one.was_label, one.was_written)
-        return found
+    async def of_the_table(self, run_id: str) -> Changed:
+        """Makes each outcome of a run one with the label that the table has."""
+        placed = await self._placed(run_id)
 
-    async def told(self, run_id: str, outcomes: Sequence[Outcome]) -> list[Outcome]:
-        """All outcomes of a run, in its order, with what a person said in columns of their own; as they are where
-        nothing was said.
-        """
-        placed = dict(await self._placed(run_id))
-        if not placed:
-            return list(outcomes)
-        found = []
-        for place, outcome in enumerate(outcomes):
+        def changed(place: int, outcome: Outcome) -> Outcome:
+            one = placed.get(place)
+            return outcome if one is None else with_label(outcome, one.was_label, one.was_written)
+
+        return changed
+
+    async def told(self, run_id: str) -> Changed:
+        """Makes each outcome of a run one with what a person said of it in COLUMNS."""
+        placed = await self._placed(run_id)
+
+        def changed(place: int, outcome: Outcome) -> Outcome:
             one = placed.get(place)
             said = ("", "", "") if one is None else (one.word, one.was_written, one.note)
             extra = {**outcome.example.extra, **dict(zip(COLUMNS, said, strict=True))}
-            found.append(replace(outcome, example=replace(outcome.example, extra=extra)))
-        return found
+            return replace(outcome, example=replace(outcome.example, extra=extra))
 
-    async def _placed(self, run_id: str) -> list[tuple[int, Correction]]:
-        """Each correction with its place among the outcomes, of which a run that was stopped may lack some."""
-        corrections = await self.of(run_id)
-        if not corrections:
-            return []
+        return changed
+
+    async def _placed(self, run_id: str) -> dict[int, Correction]:
+        """Each correction by its place among the outcomes, of which a run that was stopped may lack some."""
+        said = {one.position: one for one in await self.of(run_id)}
         query = "select position from outcomes where run = ? order by position"
-        positions = await self._database.read(lambda connection: connection.execute(query, (run_id,)).fetchall())
-        places = {position: place for place, (position,) in enumerate(positions)}
-        return [(places[one.position], one) for one in corrections if one.position in places]
+
+        def work(connection: sqlite3.Connection) -> dict[int, Correction]:
+            positions = enumerate(connection.execute(query, (run_id,)))
+            return {place: said[position] for place, (position,) in positions if position in said}
+
+        return await self._database.read(work) if said else {}
 
     async def correct(self, run_id: str, position: int, label: str, note: str = "") -> None:
         """Give a row its label. Raises NotFound for a row without an outcome, InputError for what is no answer of its

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import orjson
 
-from clef.decisions.examples import Example, Outcome
+from clef.decisions.examples import Example, Outcome, Shape
 from clef.runs.browse import Row
 from clef.runs.rows import read_example, read_outcome
 
@@ -79,3 +79,13 @@ def examples(connection: sqlite3.Connection, run_id: str, positions: Sequence[in
     )
     found = connection.execute(query, (run_id, json.dumps(positions)))
     return [(cells["position"], read_example(cells)) for cells in found]
+
+
+def pace(connection: sqlite3.Connection, identity: str, shape: Shape) -> float | None:
+    """Seconds that a request took a model in its last run of twenty rows or more; None where there is none."""
+    query = (
+        "select avg(elapsed_s) from outcomes where cached = 0 and failure is null and run = (select id from runs"
+        " where identity = ? and shape = ? and done - cached - failed >= 20 order by created desc limit 1)"
+    )
+    (found,) = connection.execute(query, (identity, shape)).fetchone()
+    return None if found is None else float(found)

@@ -262,16 +262,7 @@ class Store:
         """Seconds that a request of this shape took this model in its last run of twenty rows or more; None where
         there is none.
         """
-        query = (
-            "select avg(elapsed_s) from outcomes where cached = 0 and failure is null and run = (select id from runs"
-            " where identity = ? and shape = ? and done - cached - failed >= 20 order by created desc limit 1)"
-        )
-        found = await self._database.read(lambda connection: connection.execute(query, (identity, shape)).fetchone())
-        return None if found[0] is None else float(found[0])
-
-    async def outcomes(self, run_id: str) -> list[Outcome]:
-        """Outcomes in the table's order."""
-        return await self.over(run_id, list)
+        return await self._database.read(partial(reading.pace, identity=identity, shape=shape))
 
     async def over(self, run_id: str, work: Callable[[Iterator[Outcome]], T]) -> T:
         """What `work` makes of the outcomes, in the table's order; they come one by one, and none is held for it."""
@@ -299,6 +290,12 @@ class Store:
     async def rank(self, run_id: str, chosen: RowFilter, position: int) -> int | None:
         """How many rows of a filter come before the one at a place; None where the filter leaves it out."""
         return await browse.rank(self._database, run_id, chosen, position)
+
+    async def positions(self, run: StoredRun) -> Sequence[int]:
+        """Where in a run its n-th outcome stands: a run that was stopped lacks some."""
+        if run.done == run.rows:
+            return range(run.rows)
+        return await self.places(run.id, RowFilter(sort="row", descending=False))
 
     async def one(self, run_id: str, position: int, labels: Labels = "own") -> Row | None:
         """The row at a place of a run, or None where it has no outcome."""

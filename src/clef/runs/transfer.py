@@ -23,7 +23,9 @@ async def export_run(database: Database, run_id: str, path: Path) -> None:
     def work(connection: sqlite3.Connection) -> None:
         with closing(sqlite3.connect(path, isolation_level=None)) as out:
             migrate(out, path)
-            _copy(connection, out, run_id, run_id)
+            with out:
+                out.execute("begin")  # else each row is a transaction, and waits for the disk
+                _copy(connection, out, run_id, run_id)
 
     await database.read(work)
 

@@ -172,7 +172,11 @@ class Columns:
 
 def as_columns(outcomes: Outcomes) -> Columns:
     """The arrays of outcomes, in one pass over them; arrays come back as they are."""
-    return outcomes if isinstance(outcomes, Columns) else _gather(outcomes)
+    if isinstance(outcomes, Columns):
+        return outcomes
+    gathering = Gathering()
+    gathering.take(outcomes)
+    return gathering.columns()
 
 
 def state_key(example: Example) -> str | tuple[str, ...]:
@@ -256,46 +260,57 @@ class _Lists:
         }
 
 
-def _gather(outcomes: Iterable[Outcome]) -> Columns:
-    import numpy as np
+class Gathering:
+    """The arrays of outcomes that come in several streams, one after the other."""
 
-    names: dict[str, int] = {}
-    states: dict[StateKey, int] = {}
-    types: list[QuestionType] = []
-    lists = _Lists()
-    entries, probabilities = array("q"), array("d")
-    for outcome in outcomes:
-        example, answer = outcome.example, outcome.answer
-        question = names.get(example.question_name)
-        if question is None:
-            question = names[example.question_name] = len(types)
-            types.append(example.question.type)
-        answers = example.question.answers if answer is None else answer.names
-        if answer is not None:
-            probabilities.extend(answer.probabilities)
-        state = states.setdefault(_short(state_key(example)), len(states))
-        label = -1 if example.label is None else example.label
-        entries.extend((question, state, label, len(answers), lists.base(question, answers), answer is not None))
-    table = np.array(entries, dtype=np.int64).reshape(-1, 6)
-    flat = np.array(probabilities, dtype=np.float64)
-    sizes, answered = table[:, 3].copy(), table[:, 5].astype(bool)
-    predicted, top, tie = _tops(flat, sizes, answered)
-    return Columns(
-        question=table[:, 0].copy(),
-        state=table[:, 1].copy(),
-        label=table[:, 2].copy(),
-        sizes=sizes,
-        answered=answered,
-        row=np.arange(len(table)),
-        flat=flat,
-        names=tuple(names),
-        types=tuple(types),
-        class_base=table[:, 4].copy(),
-        predicted=predicted,
-        top=top,
-        tie=tie,
-        **lists.arrays(),
-    )
+    def __init__(self) -> None:
+        self._names: dict[str, int] = {}
+        self._states: dict[StateKey, int] = {}
+        self._types: list[QuestionType] = []
+        self._lists = _Lists()
+        self._entries, self._probabilities = array("q"), array("d")
+
+    def take(self, outcomes: Iterable[Outcome]) -> None:
+        """Some outcomes more."""
+        names, states, lists = self._names, self._states, self._lists
+        for outcome in outcomes:
+            example, answer = outcome.example, outcome.answer
+            question = names.get(example.question_name)
+            if question is None:
+                question = names[example.question_name] = len(self._types)
+                self._types.append(example.question.type)
+            answers = example.question.answers if answer is None else answer.names
+            if answer is not None:
+                self._probabilities.extend(answer.probabilities)
+            state = states.setdefault(_short(state_key(example)), len(states))
+            label = -1 if example.label is None else example.label
+            base = lists.base(question, answers)
+            self._entries.extend((question, state, label, len(answers), base, answer is not None))
+
+    def columns(self) -> Columns:
+        """The arrays of all that came."""
+        import numpy as np
+
+        table = np.array(self._entries, dtype=np.int64).reshape(-1, 6)
+        flat = np.array(self._probabilities, dtype=np.float64)
+        sizes, answered = table[:, 3].copy(), table[:, 5].astype(bool)
+        predicted, top, tie = _tops(flat, sizes, answered)
+        return Columns(
+            question=table[:, 0].copy(),
+            state=table[:, 1].copy(),
+            label=table[:, 2].copy(),
+            sizes=sizes,
+            answered=answered,
+            row=np.arange(len(table)),
+            flat=flat,
+            names=tuple(self._names),
+            types=tuple(self._types),
+            class_base=table[:, 4].copy(),
+            predicted=predicted,
+            top=top,
+            tie=tie,
+            **self._lists.arrays(),
+        )
 
 
 def _tops(flat: Floats, sizes: Ints, answered: Bools) -> tuple[Ints, Floats, Bools]:

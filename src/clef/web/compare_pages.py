@@ -10,7 +10,6 @@ from starlette.responses import Response
 
 from clef.errors import InputError, NotFound
 from clef.runs.browse import Row
-from clef.runs.narrowing import RowFilter
 from clef.runs.store import Store, StoredRun
 from clef.web.compare_view import FLIP_ROWS, Flipped, Pairing, Show, compare_view, names_of
 from clef.web.render import page
@@ -85,7 +84,7 @@ async def _context(request: Request, store: Store, runs: list[StoredRun], pairin
 
 async def _rows(store: Store, runs: tuple[StoredRun, StoredRun], flips: list[Flipped]) -> list[tuple[str, Row, Row]]:
     """The rows of flips in both runs; one that was deleted meanwhile is left out."""
-    places = [await _places(store, run) if flips else [] for run in runs]
+    places = [await store.positions(run) if flips else [] for run in runs]
 
     async def one(flip: Flipped) -> tuple[str, Row | None, Row | None]:
         first, second = await asyncio.gather(
@@ -95,10 +94,3 @@ async def _rows(store: Store, runs: tuple[StoredRun, StoredRun], flips: list[Fli
 
     found = await asyncio.gather(*map(one, flips))
     return [(change, first, second) for change, first, second in found if first and second]
-
-
-async def _places(store: Store, run: StoredRun) -> Any:
-    """Where in a run its n-th outcome stands: a run that was stopped lacks some."""
-    if run.done == run.rows:
-        return range(run.rows)
-    return await store.places(run.id, RowFilter(sort="row", descending=False))

@@ -1,19 +1,19 @@
 """Turns HTTP requests into labels that a person gives to rows of a run, and these into a table to take away."""
 
 import asyncio
-from pathlib import PurePath
 from typing import Literal
-from urllib.parse import quote
 
 from fastapi import APIRouter, Request
 from fastapi.responses import StreamingResponse
 from starlette.responses import Response
 
 from clef.errors import InputError, Problem
-from clef.reports.export import write_csv
+from clef.reports.export import CsvWriter
+from clef.runs.corrections import COLUMNS
 from clef.runs.store import Store
 from clef.web.bodies import read_json_body
 from clef.web.errors import Json
+from clef.web.run_files import TYPES, as_file, written
 from clef.web.schemas import ErrorResponse, LabelIn, Place, json_body
 
 router = APIRouter(
@@ -32,10 +32,11 @@ async def corrections(request: Request, run_id: str, format: Literal["json", "cs
     if format == "json":
         shown = [one.to_dict() for one in said]
         return Json({"reviewed": reviewed, "corrected": corrected, "corrections": shown})
-    outcomes = await store.corrections.told(run_id, await store.outcomes(run_id))
-    name = quote(f"{PurePath(run.name).stem or 'table'}-corrected.csv")
-    headers = {"Content-Disposition": f"attachment; filename*=UTF-8''{name}"}
-    return StreamingResponse(write_csv(outcomes), media_type="text/csv; charset=utf-8", headers=headers)
+    names = await store.extra_names(run_id)
+    told = await store.corrections.told(run_id) if reviewed else None
+    writer = CsvWriter(list(dict.fromkeys([*names, *COLUMNS])) if reviewed else names)
+    blocks = written(store, run_id, writer, told)
+    return StreamingResponse(blocks, media_type=TYPES["csv"], headers=as_file(run, "corrected.csv"))
 
 
 @router.put("/{run_id}/rows/{position}/label", openapi_extra=json_body(LabelIn))

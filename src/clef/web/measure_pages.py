@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from clef.decisions.examples import Outcome
 from clef.errors import ClefError
-from clef.runs.narrowing import Labels, RowFilter
+from clef.runs.narrowing import Labels
 from clef.runs.store import Store, StoredRun
 from clef.web.gate_view import GateRule, gates_view
 from clef.web.measured import Measured
@@ -67,22 +67,25 @@ async def slices_view(
 ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The slices by column, and the labels to check, most suspicious first, with their places in the run."""
     made: dict[str, Any] = await measured.of_outcomes(run, labels, "page slices", _of_outcomes)
-    found: list[dict[str, Any]] = made["suspects"]
-    if run.done < run.rows:
-        places = await store.places(run.id, RowFilter(sort="row", descending=False))
-        found = [item | {"position": places[item["position"]]} for item in found]
-    return made["slices"], found
+    positions = await store.positions(run)
+    return made["slices"], [item | {"position": positions[item["position"]]} for item in made["suspects"]]
 
 
 def _of_outcomes(outcomes: Iterator[Outcome]) -> dict[str, Any]:
-    """Both in one reading, which takes longer than the measuring."""
-    from clef.statistics.suspects import suspects
+    """Both in one reading, which takes longer than the measuring; no outcome is held."""
+    from clef.statistics.suspects import Suspecting
 
-    held = list(outcomes)
-    return {"slices": _slices(held), "suspects": [item.to_dict() for item in suspects(held).items]}
+    seen = Suspecting()
+
+    def noted() -> Iterator[Outcome]:
+        for outcome in outcomes:
+            seen.note(outcome)
+            yield outcome
+
+    return {"slices": _slices(noted()), "suspects": [item.to_dict() for item in seen.found().items]}
 
 
-def _slices(outcomes: list[Outcome]) -> dict[str, Any]:
+def _slices(outcomes: Iterator[Outcome]) -> dict[str, Any]:
     """Those called different first and then the worst ones."""
     from clef.statistics.slices import slices
 

@@ -13,6 +13,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from fastapi import Query
@@ -110,11 +111,11 @@ class Measured:
         return found
 
     async def _over(self, run: StoredRun, labels: Labels, make: OfOutcomes) -> Any:
-        """What `make` makes of the outcomes; only where labels are put back are they held for it."""
+        """What `make` makes of the outcomes; none is held for it."""
         if labels == "own":
             return await self._store.over(run.id, make)
-        outcomes = await self._store.corrections.of_the_table(run.id, await self._store.outcomes(run.id))
-        return await asyncio.to_thread(make, iter(outcomes))
+        changed = await self._store.corrections.of_the_table(run.id)
+        return await self._store.over(run.id, lambda outcomes: make(map(changed, count(), outcomes)))
 
     async def named(self, view: ViewQuery) -> tuple[str, StoredPolicy | None]:
         """What tells a view from all others, and its policy. Raises NotFound for a policy that is not there."""

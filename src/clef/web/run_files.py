@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
+from itertools import count
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -21,6 +22,7 @@ from clef.web.schemas import NOT_FOUND
 
 if TYPE_CHECKING:
     from clef.reports.export import Writer
+    from clef.runs.corrections import Changed
     from clef.statistics.policy import Policy
 
 TYPES = {
@@ -64,7 +66,7 @@ async def export(
     """
     store: Store = request.app.state.store
     found = await store.get(run_id)
-    headers = _as_file(found, f"results.{format}")
+    headers = as_file(found, f"results.{format}")
     if format == "clef":
         if policy is not None:
             hint = "take csv, jsonl or parquet"
@@ -76,7 +78,7 @@ async def export(
         return FileResponse(path, media_type=TYPES[format], headers=headers, background=gone)
     applied = policy_of(await store.policies.get(policy)) if policy is not None else None
     writer = await _writer(store, found, format, applied)
-    return StreamingResponse(_written(store, run_id, writer), media_type=TYPES[format], headers=headers)
+    return StreamingResponse(written(store, run_id, writer), media_type=TYPES[format], headers=headers)
 
 
 @router.get("/{run_id}/report", response_class=HTMLResponse)
@@ -90,10 +92,10 @@ async def run_report(
     held = await request.app.state.store.over(run_id, hold)
     about = About(found.name, found.engine.model or "", found.shape, found.created, found.note)
     text = await asyncio.to_thread(render, held, about, redact=redact)
-    return HTMLResponse(text, headers=_as_file(found, "report.html"))
+    return HTMLResponse(text, headers=as_file(found, "report.html"))
 
 
-def _as_file(run: StoredRun, ending: str) -> dict[str, str]:
+def as_file(run: StoredRun, ending: str) -> dict[str, str]:
     """The headers that make a browser keep an answer as a file, named after the run's table."""
     name = quote(f"{PurePath(run.name).stem or 'table'}-{ending}")
     return {"Content-Disposition": f"attachment; filename*=UTF-8''{name}"}
@@ -101,20 +103,21 @@ def _as_file(run: StoredRun, ending: str) -> dict[str, str]:
 
 async def _writer(store: Store, run: StoredRun, format: Format, policy: "Policy | None") -> "Writer":
     """Raises InputError where what it needs is not installed."""
-    from clef.reports.export import CsvWriter, JsonlWriter, ParquetWriter
+    from clef.reports.files import writer_of
 
-    if format == "jsonl":
-        return JsonlWriter(policy)
-    names = await store.extra_names(run.id)
-    return CsvWriter(names, policy) if format == "csv" else ParquetWriter(names, policy)
+    return writer_of(format, [] if format == "jsonl" else await store.extra_names(run.id), policy)
 
 
-async def _written(store: Store, run_id: str, writer: "Writer") -> AsyncGenerator[bytes, None]:
-    """The bytes of the file as they come to be."""
+async def written(
+    store: Store, run_id: str, writer: "Writer", changed: "Changed | None" = None
+) -> AsyncGenerator[bytes, None]:
+    """The bytes of the file as they come to be, of the outcomes as they are or as they are `changed`."""
     waiting: list[Outcome] = []
+    places = count()
     yield writer.head()
     async for rows in store.blocks(run_id):
-        waiting += [row.outcome for row in rows]
+        outcomes = [row.outcome for row in rows]
+        waiting += outcomes if changed is None else map(changed, places, outcomes)
         if len(waiting) >= writer.held:
             block, waiting = waiting, []
             yield await asyncio.to_thread(writer.block, block)
