@@ -5,6 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
+from clef.web import words
 from tests.browser.conftest import NewPage
 from tests.browser.runs import make_run, send
 from tests.browser.test_everywhere import barriers
@@ -54,7 +55,7 @@ def test_questions_that_have_labels_only_together_share_one_gate(
     expect(page.locator("[data-part=said]")).to_contain_text("Saved")
     policy = send(f"{staged_address}/api/policies/for%20all")
     pooled = policy.get("policy", policy)["pooled"]["choice"]
-    assert f"{pooled['thresholds']['all']:.2f}" in page.locator("[data-part=at]").inner_text()
+    assert words.threshold(pooled["thresholds"]["all"]) in page.locator("[data-part=at]").inner_text()
     assert pooled["measured"]["set_by_hand"] == ["all"]
     assert pooled["measured"]["pooled"] == ROWS
     acts = send(f"{staged_address}/api/runs/{run_id}?policy=for%20all")["gate"]

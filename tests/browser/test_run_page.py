@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page, expect
 
+from clef.web import words
 from tests.browser.conftest import NewPage
 from tests.browser.runs import graded, make_run, send, start_run
 from tests.browser.staged import StagedEngine
@@ -64,6 +65,27 @@ def test_a_gate_is_moved_without_a_request_and_its_rows_are_shown(
     expect(page.locator(".chip[aria-current]")).to_contain_text("wrong")
 
 
+def test_on_a_small_phone_the_figures_of_a_gate_stand_one_below_the_other_and_an_answer_is_not_broken(
+    staged_address: str, open_page: NewPage
+) -> None:
+    levels = ("this week", "today", "right now")
+    rows = [[f"n {n} p=0.{510 + n}", "How soon?", levels[0], "|".join(levels[::-1]), "score"] for n in range(80)]
+    header = ("context", "question", "answer", "options", "type")
+    page = open_page(f"{staged_address}/runs/{make_run(staged_address, rows, header=header)}")
+    page.set_viewport_size({"width": 360, "height": 800})
+    figures = page.locator("gate-slider .gate-figures > div")
+    expect(figures).to_have_count(3)
+    boxes = [box for at in range(3) if (box := figures.nth(at).bounding_box())]
+    assert len({box["x"] for box in boxes}) == 1
+    assert max(box["height"] for box in boxes) < 50
+    prediction = page.locator(".rows .together").first
+    expect(prediction).to_contain_text("right now")
+    box = prediction.bounding_box()
+    assert box is not None
+    assert box["height"] < 30  # one line
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
 def test_a_gate_that_was_set_by_hand_becomes_a_policy(
     staged_address: str, run_id: str, open_page: NewPage, tmp_path: Path
 ) -> None:
@@ -74,7 +96,7 @@ def test_a_gate_that_was_set_by_hand_becomes_a_policy(
     waiting.value.save_as(tmp_path / "policy.json")
     policy = json.loads((tmp_path / "policy.json").read_text("utf-8"))
     threshold = policy["questions"]["Which team?"]["thresholds"]["all"]
-    assert f"{threshold:.2f}" in page.locator("[data-part=at]").inner_text()
+    assert words.threshold(threshold) in page.locator("[data-part=at]").inner_text()
     assert policy["questions"]["Which team?"]["measured"]["set_by_hand"] == ["all"]
     page.get_by_role("textbox", name="Policy").fill("by hand")
     page.get_by_role("button", name="Save as policy").click()

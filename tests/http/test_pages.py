@@ -24,6 +24,7 @@ from clef.web.assets import Assets, compress, static_url
 from clef.web.bundles import STATIC
 from clef.web.drafts import as_draft, as_json, json_problem, read_draft
 from clef.web.measured import Measured
+from clef.web.render import coded
 from clef.web.run_filter import PAGE_ROWS, Filter
 from clef.web.run_pages import LONGEST_LINK, ask_link
 from clef.web.snippets import snippet
@@ -500,3 +501,16 @@ def test_a_bug_behind_a_part_of_a_page_is_told_in_words(client: TestClient, monk
     assert "{" not in response.text
     assert (response.headers["hx-reswap"], response.headers["hx-reselect"]) == ("innerHTML", ".problems")
     assert client.get(f"/runs/{run}/gates").json()["error"]["code"] == "bug"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("run `clef models` <now>", "run <code>clef models</code> &lt;now&gt;"),
+        ("`<b>` and `a`", "<code>&lt;b&gt;</code> and <code>a</code>"),
+        ("one ` alone", "one ` alone"),
+        ("", ""),
+    ],
+)
+def test_what_a_hint_has_in_backticks_is_shown_as_code(text: str, shown: str) -> None:
+    assert coded(text) == shown

@@ -33,6 +33,8 @@ _LEVEL_NAMES = 6
 """Classes up to which their names stand level under a confusion."""
 _LEVEL_WIDTH = 420
 """Pixels that they share."""
+_NUMBERED = 20
+"""Classes up to which the cells of a confusion say how many rows they hold, and need no legend."""
 _LABEL_WIDTH = 220
 
 
@@ -183,7 +185,7 @@ def confusion_chart(confusion: Confusion, palette: Palette) -> Spec:
         "type": "quantitative",
         "title": "of the label's rows",
         "scale": {"domain": [0, 1], "range": [palette.surface, palette.bar_wins], "interpolate": "rgb"},
-        "legend": {"format": "%"},
+        "legend": None if len(names) <= _NUMBERED else {"format": "%"},
     }
     cells = {
         "mark": {"type": "rect", "stroke": palette.line},
@@ -200,7 +202,7 @@ def confusion_chart(confusion: Confusion, palette: Palette) -> Spec:
         "encoding": {"x": x, "y": y, "text": {"field": "rows", "type": "quantitative"}, "color": ink},
     }
     size = {"height": {"step": _BAR_HEIGHT}, "width": "container"}
-    layers = [cells, numbers] if len(names) <= 20 else [cells]
+    layers = [cells, numbers] if len(names) <= _NUMBERED else [cells]
     described = f"Confusion of {len(names)} answers over {confusion.count} rows of {confusion.question}"
     return _spec(described, palette, {**size, "layer": layers}, rows)
 

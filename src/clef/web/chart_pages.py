@@ -70,7 +70,8 @@ def chart_pages() -> APIRouter:
 async def _kept(request: Request, run_id: str, labels: Labels) -> Charts:
     store: Store = request.app.state.store
     measured: Measured = request.app.state.measured
-    found: Charts = await measured.of_columns(await store.get(run_id), labels, "page charts to press", _charts)
+    name = "page charts to press, few legends"
+    found: Charts = await measured.of_columns(await store.get(run_id), labels, name, _charts)
     return found
 
 

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from clef.errors import ClefError
 from clef.web.drafts import drafts_of, questions_of
 from clef.web.errors import Json
-from clef.web.render import fragment, problems
+from clef.web.render import problems
 
 
 def question_pages() -> APIRouter:
@@ -25,7 +25,7 @@ def question_pages() -> APIRouter:
         try:
             return Json({"questions": drafts_of(await asyncio.to_thread(read_question_set, body))})
         except ClefError as error:
-            return fragment(request, "file_problems.html", error.status, error=error)
+            return problems(request, error, in_file=True)
 
     @router.post("/ask/questions.yaml")
     async def save_file(request: Request) -> Response:

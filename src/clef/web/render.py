@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 from fastapi import Request
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
 from starlette.responses import Response
 
 from clef import __version__
@@ -37,10 +38,19 @@ def render(name: str, **context: Any) -> str:
     return _templates().get_template(name).render(context).encode("utf-8", "replace").decode()
 
 
-def problems(request: Request, error: ClefError) -> Response:
-    """An error as a fragment that names each problem and the field it is in."""
+def problems(request: Request, error: ClefError, *, in_file: bool = False) -> Response:
+    """An error as a fragment that names each problem and the field it is in, or its line in a file."""
     found = error.problems if isinstance(error, InputError) else ()
-    return fragment(request, "problems.html", error.status, error=error, problems=found)
+    return fragment(request, "problems.html", error.status, error=error, problems=found, in_file=in_file)
+
+
+def coded(text: str) -> Markup:
+    """A text as HTML, with what stands in backticks as code."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:  # one that has no partner is a character like any other
+        return escape(text)
+    marked = (Markup("<code>{}</code>").format(part) if at % 2 else escape(part) for at, part in enumerate(parts))
+    return Markup("").join(marked)
 
 
 def _query(base: Mapping[str, Any], changes: Mapping[str, Any]) -> str:
@@ -59,5 +69,5 @@ def _templates() -> Environment:
         lstrip_blocks=True,
     )
     environment.globals.update(words=words, static_url=static_url, joint_url=joint_url, version=__version__)
-    environment.filters.update(as_text=as_text, urlencode_many=_query)
+    environment.filters.update(as_text=as_text, coded=coded, urlencode_many=_query)
     return environment

@@ -7,6 +7,7 @@ import { showRows } from "./run-parts.js";
 const OPTIONS = { mode: "vega-lite", renderer: "svg", actions: false, ast: true, defaultStyle: false };
 const TOOLTIP = { disableDefaultStyle: true };
 const CHARTS = ["reliability", "risk", "distribution", "distance", "confusion"];
+const NARROW = 560; // pixels
 const dark = matchMedia("(prefers-color-scheme: dark)");
 
 let scripts;
@@ -71,6 +72,7 @@ class RunCharts extends HTMLElement {
     this.views ??= {};
     this.views[name]?.finalize();
     if (!spec) return place.replaceChildren();
+    if (name === "confusion" && place.clientWidth < NARROW) turnNames(spec);
     const result = await window.vegaEmbed(place, spec, { ...OPTIONS, tooltip: TOOLTIP });
     this.views[name] = result;
     result.view.addEventListener("click", (_, item) => {
@@ -102,6 +104,11 @@ class RunCharts extends HTMLElement {
     const address = `${this.dataset.numbers}/${chart}?at=${at}&labels=${this.dataset.labels}`;
     window.htmx.ajax("GET", address, { target: details.lastElementChild, swap: "innerHTML" });
   }
+}
+
+// The names under a confusion, which would run into each other on a phone.
+function turnNames({ layer }) {
+  for (const { encoding } of layer) encoding.x.axis = { labelAngle: -90, labelLimit: 120 };
 }
 
 // One after the other, since each needs the one before it; once for all pages that show charts.

@@ -1,7 +1,7 @@
 // <run-gates>: the rule of the gates, and their policy as a file. <gate-slider>: where one gate stands and what that
 // means. Every place of a slider comes with the page, so moving it asks nothing of the server; a rule is asked for.
 
-import { count, percent } from "./figures.js";
+import { count, percent, threshold as said } from "./figures.js";
 import { addressOf, showRows } from "./run-parts.js";
 
 class RunGates extends HTMLElement {
@@ -126,11 +126,11 @@ class GateSlider extends HTMLElement {
     say("coverage", percent(acted / total, 0));
     say("rows", `${count(acted)} of ${count(total)} rows`);
     say("accuracy", acted ? percent(right / acted) : "–");
-    say("interval", acted ? `${percent(low)} to ${percent(high)}` : "nothing is acted on");
+    say("interval", acted ? `${(low * 100).toFixed(1)} to ${percent(high)}` : "nothing is acted on");
     say("errors", count(wrong));
     say("rate", wrong ? `1 in ${count(Math.round(total / wrong))} rows` : "of these rows");
     this.sayCost(total, acted, wrong);
-    const at = threshold === null ? "Check everything" : `From a top probability of ${threshold.toFixed(2)} on`;
+    const at = threshold === null ? "Check everything" : `From a top probability of ${said(threshold)} on`;
     say("at", this.isMoved ? `${at}, on the rows at hand (optimistic).` : `${at}.`);
     this.part("back").hidden = !this.isMoved || !this.recommended;
     const below = { show: "judged", ...(threshold === null ? {} : { unsure: threshold }) };
@@ -138,7 +138,7 @@ class GateSlider extends HTMLElement {
     this.link("review", total - acted, below, "/review");
     this.link("through", wrong, { sure: threshold ?? 1, show: "wrong" });
     const spoken = acted ? `${percent(acted / total, 0)} not checked, ${percent(right / acted)} of them right` : "";
-    this.range.setAttribute("aria-valuetext", threshold === null ? at : `${threshold.toFixed(2)}: ${spoken}`);
+    this.range.setAttribute("aria-valuetext", threshold === null ? at : `${said(threshold)}: ${spoken}`);
     this.dataset.moved = this.isMoved;
   }
 
