@@ -101,7 +101,7 @@ def test_reliability_counts_every_row() -> None:
 def test_the_gate_stands_where_it_acts() -> None:
     cut = gates(TEAMS, ReviewBudget(0.4)).questions[0].cuts[0]
     texts = [part for part in parts(CHARTS["risk"]) if "threshold" in part and "label" in part]
-    assert [(one["coverage"], one["threshold"]) for one in texts][:1] == [(cut.optimistic_coverage, cut.threshold)]
+    assert [(one["coverage"], one["threshold"]) for one in texts][:1] == [(cut.coverage.value, cut.threshold)]
     assert len(risk_coverage_chart(risk_coverage(TEAMS), PALETTE)["layer"]) == len(CHARTS["risk"]["layer"]) - 2
     refused = gates(TEAMS[:20], ReviewBudget(0.4)).questions[0].cuts[0]
     assert len(risk_coverage_chart(risk_coverage(TEAMS), PALETTE, refused)["layer"]) == len(CHARTS["risk"]["layer"]) - 2

@@ -1,14 +1,18 @@
 """Gates: the rule finds its rung, numbers come from rows it did not see, and too few labels give no advice."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from clef.errors import InputError
-from clef.statistics.columns import as_columns
+from clef.statistics.columns import Columns, as_columns
 from clef.statistics.gates import gates
+from clef.statistics.intervals import clopper_pearson
 from clef.statistics.ladder import FEWEST_ACTED, Cost, ReviewBudget, Rule, TargetAccuracy, ladder
+from clef.statistics.out_of_bag import accuracy_of
 from clef.statistics.risk import risk_coverage
 from tests.statistics.making import ANGRY, PAIR, TEAM, drawn, each, outcome, steady
 
@@ -114,13 +118,70 @@ def test_a_noul_has_a_threshold_for_each_side() -> None:
     )
 
 
+def drawn_evenly(rng: np.random.Generator, shape: Columns, right: float, copies: int) -> Columns:
+    """Rows like `shape` with even top probabilities, which rows of one state share, so often right."""
+    rows = len(shape.row)
+    top = np.repeat(rng.uniform(0.5, 1, rows // copies), copies)
+    labelled = replace(shape, label=np.where(rng.random(rows) < right, 0, 1))
+    return labelled.with_probabilities(np.stack([top, 1 - top], axis=1).ravel())
+
+
+@pytest.mark.parametrize(("rows", "questions", "rule"), [(60, 1, TargetAccuracy(0.8)), (240, 4, ReviewBudget(0.3))])
+def test_the_interval_of_the_coverage_holds_what_the_thresholds_act_on(rows: int, questions: int, rule: Rule) -> None:
+    rng = np.random.default_rng(1)
+    shape = as_columns(
+        [outcome([0.9, 0.1], 0, state=at // questions, row=at + 2, name=f"q{at % questions}") for at in range(rows)]
+    )
+    holding = []
+    for _ in range(60):
+        found = gates(drawn_evenly(rng, shape, 0.8, questions), rule)
+        thresholds = [gate.cuts[0].threshold for gate in found.questions]
+        if None in thresholds:
+            continue
+        true = np.mean([2 * (1 - threshold) for threshold in thresholds])  # type: ignore[operator]  # none is None
+        assert found.coverage.interval is not None
+        assert found.coverage.interval.low <= (found.coverage.value or 0) <= found.coverage.interval.high
+        holding.append(found.coverage.interval.low <= true <= found.coverage.interval.high)
+    assert len(holding) > 20
+    assert np.mean(holding) >= 0.9
+
+
+def test_the_shares_of_a_gate_are_those_of_its_cuts_together() -> None:
+    found = gates([*drawn(300, 1, name="a"), *drawn(300, 2, sharpness=3, name="b")], TargetAccuracy(0.8))
+    acted = [(cut.coverage.value or 0) * cut.count for gate in found.questions for cut in gate.cuts]
+    right = [cut.accuracy.value or 0 for gate in found.questions for cut in gate.cuts]
+    assert found.coverage.value == pytest.approx(sum(acted) / 600)
+    assert found.accuracy.value == pytest.approx(np.average(right, weights=acted))
+    assert found.accuracy.count == round(sum(acted))
+
+
+def test_a_threshold_that_might_have_been_another_has_a_wider_interval() -> None:
+    right, state = np.arange(100) % 10 > 0, np.arange(100)
+    firm, loose = (accuracy_of(0.9, right, state, spread).interval for spread in (0.0, 0.03**2))
+    assert firm is not None
+    assert loose is not None
+    assert (firm.low, firm.high) == pytest.approx(clopper_pearson(90, 100))
+    assert loose.low < firm.low < 0.9 < firm.high < loose.high
+    perfect = accuracy_of(1.0, np.ones(100, dtype=bool), state, 0.0).interval
+    assert perfect is not None
+    assert (perfect.low, perfect.high) == pytest.approx(clopper_pearson(100, 100))
+
+
+def test_a_threshold_that_no_other_rows_can_judge_is_not_given() -> None:
+    rows = [*[([0.99, 0.01], 0)] * 20, *[([0.6, 0.4], 1)] * 60]
+    apart = [([p - at * 1e-4, 1 - p + at * 1e-4], label) for at, ((p, _), label) in enumerate(rows)]
+    cut = gates(each(*apart), TargetAccuracy(1.0)).questions[0].cuts[0]
+    assert (cut.status, cut.threshold) == ("unreachable", None)
+    assert cut.reason == "the rule acts on none of the rows that it was not chosen on"
+
+
 def test_ties_are_never_acted_on_and_equal_probabilities_never_parted() -> None:
     rows = each(*[([0.5, 0.5], 0)] * 60, *[([0.7, 0.3], 0)] * 60)
     gate = gates(rows, ReviewBudget(0.4)).questions[0]
     assert gate.ties == 60
     assert gate.cuts[0].status == "unreachable"
     met = gates(rows, ReviewBudget(0.5)).questions[0].cuts[0]
-    assert (met.threshold, met.optimistic_coverage) == (0.7, 0.5)
+    assert (met.threshold, met.coverage.value) == (0.7, 0.5)
 
 
 def test_the_cheapest_gate_costs_less_than_checking_all_or_none() -> None:

@@ -66,7 +66,7 @@ def test_a_policy_acts_on_exactly_the_share_its_gate_reports() -> None:
     for gate in report.questions:
         mine = [row for row in rows if row.example.question_name == gate.question]
         acted = sum(row.answer is not None and decide(policy, gate.question, row.answer) == "act" for row in mine)
-        assert acted == sum(round((cut.optimistic_coverage or 0) * cut.count) for cut in gate.cuts)
+        assert acted == sum(round((cut.coverage.value or 0) * cut.count) for cut in gate.cuts)
 
 
 @pytest.mark.parametrize("promised", [True, False])

@@ -56,7 +56,7 @@ def test_a_recalibrated_policy_acts_on_the_share_its_gate_reports(method: str) -
     assert found.policy.recalibration is not None
     (cut,) = found.gates.questions[0].cuts
     acted = sum(row.answer is not None and decide(found.policy, "q", row.answer) == "act" for row in rows)
-    assert acted == round((cut.optimistic_coverage or 0) * cut.count) > 0
+    assert acted == round((cut.coverage.value or 0) * cut.count) > 0
 
 
 def test_a_recalibrated_gate_is_as_honest_as_a_raw_one() -> None:

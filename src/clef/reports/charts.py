@@ -153,15 +153,15 @@ def risk_coverage_chart(curve: RiskCoverage, palette: Palette, cut: Cut | None =
         },
     ]
     described = f"Risk and coverage over {curve.count} rows"
-    if cut is not None and cut.threshold is not None and cut.optimistic_coverage is not None:
-        at = {"coverage": cut.optimistic_coverage, "threshold": cut.threshold, "label": f"from {cut.threshold:.3g}"}
+    if cut is not None and cut.threshold is not None and cut.coverage.value is not None:
+        at = {"coverage": cut.coverage.value, "threshold": cut.threshold, "label": f"from {cut.threshold:.3g}"}
         gate = {"data": {"values": [at]}}
         mark_text = {"type": "text", "align": "left", "dx": 5, "baseline": "top", "color": palette.act}
         layers += [
             {**gate, "mark": {"type": "rule", "color": palette.act, "size": 2}, "encoding": {"x": x}},
             {**gate, "mark": mark_text, "encoding": {"x": x, "y": {"value": 4}, "text": {"field": "label"}}},
         ]
-        described += f"; the gate acts on {cut.optimistic_coverage:.0%} from a top probability of {cut.threshold:.3g}"
+        described += f"; the gate acts on {cut.coverage.value:.0%} from a top probability of {cut.threshold:.3g}"
     return _spec(described, palette, {"height": HEIGHT, "width": "container", "layer": layers}, rows)
 
 

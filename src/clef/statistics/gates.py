@@ -1,9 +1,10 @@
 """Turns outcomes into gates: from which top probability on a question's answers may be acted on unchecked.
 
-A threshold that looks best on some rows looks better there than it is. So each gate has two sets of numbers: how the
-rule does on rows it did not see (*out of bag*: chosen on nine tenths of the states, judged on the tenth left out)
-and, marked as optimistic, how the threshold does on the rows it was chosen on. Every cut-point needs its own labels:
-under 50 it is refused, under 200 provisional. A noul has two cut-points, for its yes and for its no.
+A threshold that looks best on some rows looks better there than it is. So each gate has two accuracies: how the rule
+does on rows it did not see (*out of bag*: chosen on nine tenths of the states, judged on the tenth left out) and,
+marked as optimistic, how the threshold does on the rows it was chosen on. Its coverage is the share of these rows that
+the threshold acts on. Every cut-point needs its own labels: under 50 it is refused, under 200 provisional. A noul has
+two cut-points, for its yes and for its no.
 """
 
 from __future__ import annotations
@@ -14,19 +15,16 @@ from typing import TYPE_CHECKING, Literal
 
 from clef.decisions.questions import QuestionType
 from clef.statistics.columns import Columns, Outcomes, as_columns
-from clef.statistics.intervals import Estimate, Interval, Rate, clopper_pearson, undefined
-from clef.statistics.ladder import Cost, Ladder, Rule, TargetAccuracy, ladder
+from clef.statistics.intervals import Estimate, Rate, undefined
+from clef.statistics.ladder import Cost, Rule, TargetAccuracy, ladder
+from clef.statistics.out_of_bag import Seen, accuracy_of, coverage_of, out_of_bag
 from clef.statistics.rates import rate
-from clef.statistics.resampling import bags, draws_for
 
 if TYPE_CHECKING:
-    from clef.statistics.columns import Floats
+    from clef.statistics.columns import Bools, Ints
 
 REFUSED_UNDER, PROVISIONAL_UNDER = 50, 200
 """Labels, on different states, of one cut-point."""
-DRAWS = 300
-LEFT_OUT = 0.1
-"""Share of the states that each bag leaves out to be judged."""
 Side = Literal["all", "yes", "no"]
 Status = Literal["ready", "provisional", "refused", "unreachable"]
 _NONE = undefined("no threshold")
@@ -57,10 +55,9 @@ class Cut:
     """Rows with a label and an answer on this side."""
     states: int
     coverage: Estimate
-    """Share of them acted on, out of bag."""
+    """Share of new rows like these that this threshold acts on; see `coverage_of`."""
     accuracy: Estimate
     """Share of those acted on that is right, out of bag, with a Clopper-Pearson interval."""
-    optimistic_coverage: float | None = None
     optimistic_accuracy: Rate | None = None
     """On the very rows the threshold was chosen on."""
     costs: Costs | None = None
@@ -80,7 +77,6 @@ class Cut:
             "states": self.states,
             "coverage": self.coverage.to_dict(),
             "accuracy": self.accuracy.to_dict(),
-            "optimistic_coverage": self.optimistic_coverage,
             "optimistic_accuracy": shown,
             "costs": self.costs.to_dict() if self.costs else None,
             "reason": self.reason,
@@ -101,19 +97,13 @@ class QuestionGate:
     unlabelled: int
     ties: int
     """Answered rows that are never acted on."""
+    coverage: Estimate
+    """Share of the question's answered rows that is acted on."""
+    accuracy: Estimate
+    """Share of those that is right, out of bag."""
     cuts: tuple[Cut, ...]
     pooled: int | None = None
     """How many questions share this gate; None where it is of one question alone."""
-
-    @property
-    def coverage(self) -> Estimate:
-        """Share of the question's answered rows that is acted on, out of bag."""
-        return together(self.cuts)[0]
-
-    @property
-    def accuracy(self) -> Estimate:
-        """Share of those that is right, out of bag."""
-        return together(self.cuts)[1]
 
     def to_dict(self) -> dict[str, object]:
         """The gate as JSON."""
@@ -137,17 +127,11 @@ class Gates:
     """The gates of every question under one rule."""
 
     rule: Rule
+    coverage: Estimate
+    """Share of all answered rows that is acted on."""
+    accuracy: Estimate
+    """Share of those that is right, out of bag."""
     questions: tuple[QuestionGate, ...]
-
-    @property
-    def coverage(self) -> Estimate:
-        """Share of all answered rows that is acted on, out of bag."""
-        return together([cut for question in self.questions for cut in question.cuts])[0]
-
-    @property
-    def accuracy(self) -> Estimate:
-        """Share of those that is right, out of bag."""
-        return together([cut for question in self.questions for cut in question.cuts])[1]
 
     def to_dict(self) -> dict[str, object]:
         """Rule and gates as JSON."""
@@ -167,13 +151,33 @@ class Part:
     """How many questions they are of, where they are pooled."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """A cut with the rows it was measured on."""
+
+    cut: Cut
+    state: Ints
+    inside: Bools
+    """Whether the cut acts on the row."""
+    correct: Bools
+    spread: float
+    """Variance that the choice of the threshold adds to the accuracy."""
+
+
 def gates(outcomes: Outcomes, rule: Rule, *, pooled: bool = False) -> Gates:
     """A gate for each question, in the order of their first row; pooled, for each type of question.
 
     The outcomes may be recalibrated by a map that was fitted on them. It bends the rows of a gate by one rising curve,
     so it moves thresholds and not the order in which rows are acted on, and that is all a gate's numbers go by.
     """
-    return Gates(rule, tuple(_question(part, rule) for part in parts(as_columns(outcomes), pooled=pooled)))
+    found: list[QuestionGate] = []
+    measured: list[_Measured] = []
+    for part in parts(as_columns(outcomes), pooled=pooled):
+        judged = part.columns.judged
+        own = [_measure(side, rows, rule) for side, rows in sides(judged, part.type)]
+        found.append(_question(part, judged, own))
+        measured += own
+    return Gates(rule, *_together(measured), tuple(found))
 
 
 def parts(columns: Columns, *, pooled: bool) -> list[Part]:
@@ -214,27 +218,14 @@ def answers_of(columns: Columns) -> tuple[str, ...] | None:
     return tuple(columns.class_names[place] for place in lists.pop()) if len(lists) == 1 else None
 
 
-def together(cuts: Sequence[Cut]) -> tuple[Estimate, Estimate]:
-    """Coverage and accuracy of several cuts, each by its rows; a cut without a threshold acts on none."""
-    count = sum(cut.count for cut in cuts)
-    acted = sum((cut.coverage.value or 0.0) * cut.count for cut in cuts)
-    right = sum((cut.coverage.value or 0.0) * cut.count * (cut.accuracy.value or 0.0) for cut in cuts)
-    worth = min((_worth(cut) for cut in cuts if cut.accuracy.value is not None), default=1.0)
-    return _shares(acted, right, count, worth)
-
-
-def _worth(cut: Cut) -> float:
-    shown = cut.optimistic_accuracy
-    return 1.0 if shown is None or shown.effective is None or not shown.count else shown.effective / shown.count
-
-
 def _lists(columns: Columns, bases: set[int]) -> list[tuple[int, int]]:
     sizes = dict(zip(columns.class_base.tolist(), columns.sizes.tolist(), strict=True))
     return [(base, sizes[base]) for base in bases]
 
 
-def _question(part: Part, rule: Rule) -> QuestionGate:
-    columns, judged = part.columns, part.columns.judged
+def _question(part: Part, judged: Columns, measured: list[_Measured]) -> QuestionGate:
+    columns = part.columns
+    coverage, accuracy = _together(measured)
     return QuestionGate(
         question=part.name,
         type=part.type,
@@ -243,40 +234,54 @@ def _question(part: Part, rule: Rule) -> QuestionGate:
         failed=int((columns.labelled & ~columns.answered).sum()),
         unlabelled=int((~columns.labelled).sum()),
         ties=int(judged.tie.sum()),
-        cuts=tuple(_cut(side, rows, rule) for side, rows in sides(judged, part.type)),
+        coverage=coverage,
+        accuracy=accuracy,
+        cuts=tuple(one.cut for one in measured),
         pooled=part.pooled,
     )
 
 
-def _cut(side: Side, judged: Columns, rule: Rule) -> Cut:
+def _measure(side: Side, judged: Columns, rule: Rule) -> _Measured:
     import numpy as np
 
     count, states = len(judged.row), len(np.unique(judged.state))
     status, reason = standing(states)
     if status == "refused":
-        return Cut(side, status, None, count, states, _NONE, _NONE, reason=reason)
+        return _no_cut(side, judged, status, reason)
     rungs, right = ladder(judged), judged.correct.astype(np.float64)
     chosen = rule.rung(rungs.counts(np.ones(count)), rungs.counts(right), count)
     if chosen is None:
-        why = "no threshold meets the rule on these rows"
-        if isinstance(rule, Cost):
-            why = "checking everything is cheapest"
-        return Cut(side, "unreachable", None, count, states, _NONE, _NONE, reason=why)
+        cheapest = "checking everything is cheapest"
+        why = cheapest if isinstance(rule, Cost) else "no threshold meets the rule on these rows"
+        return _no_cut(side, judged, "unreachable", why)
+    seen = out_of_bag(judged, rungs, rule)
+    if not seen.acted.any():
+        return _no_cut(side, judged, "unreachable", "the rule acts on none of the rows that it was not chosen on")
     threshold = float(rungs.thresholds[chosen])
     inside = (judged.top >= threshold) & ~judged.tie
-    optimistic = rate(judged.correct[inside], judged.state[inside])
-    worth = 1.0 if optimistic.effective is None else optimistic.effective / optimistic.count
-    seen = _out_of_bag(judged, rungs, rule)
-    acted, right_share, out = float(seen[0].sum()), _mean_ratio(seen[1], seen[0]), float(seen[2].sum())
-    coverage, accuracy = _shares(acted / out * count, acted / out * count * right_share, count, worth)
-    costs = None
-    if isinstance(rule, Cost):
-        gate = (rule.wrong * float((seen[0] - seen[1]).sum()) + rule.check * (out - acted)) / out
-        costs = Costs(gate, rule.check, rule.wrong * float(1 - judged.correct.mean()))
+    state, correct = judged.state, judged.correct
+    coverage = coverage_of(inside, state)
+    accuracy = accuracy_of(seen.accuracy, correct[inside], state[inside], seen.spread)
+    costs = _costs(rule, seen, float(1 - correct.mean())) if isinstance(rule, Cost) else None
     reason = "; ".join(filter(None, [_against(rule, accuracy, costs), reason])) or None
-    return Cut(
-        side, status, threshold, count, states, coverage, accuracy, float(inside.mean()), optimistic, costs, reason
-    )
+    optimistic = rate(correct[inside], state[inside])
+    cut = Cut(side, status, threshold, count, states, coverage, accuracy, optimistic, costs, reason)
+    return _Measured(cut, state, inside, correct, seen.spread)
+
+
+def _no_cut(side: Side, judged: Columns, status: Status, reason: str | None) -> _Measured:
+    import numpy as np
+
+    count, states = len(judged.row), len(np.unique(judged.state))
+    cut = Cut(side, status, None, count, states, _NONE, _NONE, reason=reason)
+    return _Measured(cut, judged.state, np.zeros(count, dtype=bool), judged.correct, 0.0)
+
+
+def _costs(rule: Cost, seen: Seen, wrong: float) -> Costs:
+    """What an answer costs out of bag; `wrong` is the share of all answers that are."""
+    acted, right, out = float(seen.acted.sum()), float(seen.right.sum()), float(seen.out.sum())
+    gate = (rule.wrong * (acted - right) + rule.check * (out - acted)) / out
+    return Costs(gate, rule.check, rule.wrong * wrong)
 
 
 def _against(rule: Rule, accuracy: Estimate, costs: Costs | None) -> str | None:
@@ -288,44 +293,19 @@ def _against(rule: Rule, accuracy: Estimate, costs: Costs | None) -> str | None:
     return None
 
 
-def _out_of_bag(judged: Columns, rungs: Ladder, rule: Rule) -> tuple[Floats, Floats, Floats]:
-    """For each bag, of the rows left out of it: how many are acted on, right ones among them, and all.
-
-    Bags are drawn without doubles. A bootstrap sample's doubles mislead the rule more than the table does: with a model
-    that is too sure they showed 1.2 points too much coverage where these show 0.3 (600 rows).
-    Source: D. N. Politis and J. P. Romano, Annals of Statistics 22 (1994), subsampling.
-    """
+def _together(measured: Sequence[_Measured]) -> tuple[Estimate, Estimate]:
+    """Coverage and accuracy over the rows of several cuts; a cut without a threshold acts on none of its own."""
     import numpy as np
 
-    right = judged.correct.astype(np.float64)
-    draws = draws_for(len(right), DRAWS)
-    acted, hits, out = np.zeros((3, draws))
-    for bag, weights in enumerate(bags(judged.state, draws, LEFT_OUT)):
-        left = 1 - weights
-        out[bag] = left.sum()
-        rung = rule.rung(rungs.counts(weights), rungs.counts(weights * right), float(weights.sum()))
-        if rung is not None:
-            acted[bag] = rungs.counts(left)[rung]
-            hits[bag] = rungs.counts(left * right)[rung]
-    return acted, hits, out
-
-
-def _mean_ratio(part: Floats, whole: Floats) -> float:
-    """Mean over the bags that act. Pooled, bags that happen to act on more, and worse, rows would count for more."""
-    acting = whole > 0
-    return float((part[acting] / whole[acting]).mean()) if acting.any() else 0.0
-
-
-def _shares(acted: float, right: float, count: int, worth: float) -> tuple[Estimate, Estimate]:
-    """Coverage and accuracy with exact intervals, where `count` rows are worth `worth` times as many."""
-    if not count:
+    if not sum(len(one.state) for one in measured):
         return undefined("no rows"), undefined("no rows")
-    coverage = Estimate(acted / count, _exact(acted, count, worth), count)
-    if acted <= 0:
+    state = np.concatenate([one.state for one in measured])
+    inside = np.concatenate([one.inside for one in measured])
+    correct = np.concatenate([one.correct for one in measured])
+    coverage, acted = coverage_of(inside, state), int(inside.sum())
+    if not acted:
         return coverage, undefined("no row is acted on")
-    return coverage, Estimate(right / acted, _exact(right, acted, worth), round(acted))
-
-
-def _exact(part: float, whole: float, worth: float) -> Interval:
-    part = whole if abs(part - whole) < 1e-9 else part
-    return Interval(*clopper_pearson(part * worth, whole * worth))
+    weights = [float(one.inside.sum()) / acted for one in measured]
+    share = sum(w * (one.cut.accuracy.value or 0.0) for w, one in zip(weights, measured, strict=True))
+    spread = sum(w * w * one.spread for w, one in zip(weights, measured, strict=True))
+    return coverage, accuracy_of(share, correct[inside], state[inside], spread)
