@@ -159,3 +159,11 @@ def test_colours_are_for_terminals_without_no_color(monkeypatch: pytest.MonkeyPa
     assert paint("x", "red", stream=terminal) == "x"
     monkeypatch.delenv("NO_COLOR")
     assert paint("x", "red", stream=io.StringIO()) == "x"
+
+
+@pytest.mark.parametrize("written", ["billing,sales", "billing, sales", "billing / sales", "billing;sales"])
+def test_answers_separated_otherwise_are_told_the_right_way(cli: Cli, written: str) -> None:
+    for flag in ("--choice", "--score"):
+        done = cli("ask", "My card was charged twice", flag, f"Which team?={written}")
+        assert done.code == 2
+        assert f'{flag} "Which team?=billing|sales"' in done.err

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -172,7 +173,12 @@ def _parts(text: str, flag: str) -> tuple[str, list[str]]:
     if not equals:
         hint = f'write {flag} "{text}=one|another"'
         raise InputError.of([Problem(f'"{text}" has no answers', "no_options", column=flag, hint=hint)])
-    return instructions.strip(), [part.strip() for part in listed.split("|")]
+    answers = [part.strip() for part in listed.split("|")]
+    if len(answers) == 1 and re.search("[,;/]", listed):
+        meant = "|".join(part.strip() for part in re.split("[,;/]", listed))
+        hint = f'write {flag} "{instructions.strip()}={meant}"'
+        raise InputError.of([Problem(f'"{listed}" is one answer', "one_option", column=flag, hint=hint)])
+    return instructions.strip(), answers
 
 
 def _check(request: "Request") -> None:
