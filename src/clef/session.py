@@ -278,7 +278,8 @@ def read_questions(source: "str | os.PathLike[str] | bytes") -> dict[str, Questi
 
 def _request(state: Json, questions: tuple[Question, ...], images: Sequence[str]) -> Request:
     """Raises InputError with every problem."""
-    problems = state_problems(state) + [problem for question in questions for problem in problems_in(question)]
+    problems = state_problems(state, has_images=bool(images))
+    problems += [problem for question in questions for problem in problems_in(question)]
     if problems:
         raise InputError.of(problems, "the request")
     return Request(state, questions, read_images(list(images)))

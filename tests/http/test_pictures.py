@@ -111,3 +111,13 @@ def test_the_images_of_a_table_reach_the_engine_and_bad_ones_do_not(seeing: Test
     assert seeing.post("/api/evaluate", content=content.rsplit(b"\n", 1)[0], headers=headers).status_code == 200
     assert [body["images"] for body in server.bodies if body["state"] == "x"] == [[url(png(2, 2))]]
     assert not [body for body in server.bodies if "passwd" in str(body)]
+
+
+@pytest.mark.parametrize("state", [{}, {"state": ""}, {"state": " \n"}])
+def test_an_image_may_be_all_there_is_to_decide_about(
+    seeing: TestClient, server: SystemOne, state: dict[str, str]
+) -> None:
+    body = {"questions": [{"type": "noul", "question": "Is it a cat?"}], "images": [url(png(2, 2))]}
+    assert seeing.post("/api/predict", json=body | state).status_code == 200
+    assert server.bodies[-1]["state"] == state.get("state", "")
+    assert "the state is empty" in seeing.post("/api/predict", json=body | state | {"images": []}).text

@@ -72,7 +72,7 @@ def test_a_column_that_is_said_to_have_images_is_not_taken_for_another() -> None
 @pytest.mark.parametrize("images", [[GOOD, {"url": GOOD}], [7], "cat.png", {"url": GOOD}, ["file:///etc/passwd"]])
 def test_images_of_labelled_json_are_checked_and_none_is_dropped_in_silence(images: object) -> None:
     lines = [
-        {"state": "x", "questions": {"q": ASKED}, "labels": {"q": 0}, "images": images},
+        {"state": "x", "questions": {"q": ASKED}, "labels": {"q": "a"}, "images": images},
         {"state": "x", "instructions": "Q?", "criteria": {"a": None, "b": None}, "gold": "a", "images": images},
         {"state": "x", "questions": {"q": ASKED}, "labels": {"q": "a"}, "images": [GOOD]},
     ]
@@ -130,3 +130,56 @@ def test_images_as_a_library_hands_them_out_become_data_urls(cell: object) -> No
 def test_bytes_that_are_no_image_stay_text() -> None:
     frame = pd.DataFrame({"text": [b"hello"], "question": ["Q?"], "answer": ["a"], "options": ["a|b"]})
     assert read(frame).require()[0].state == "hello"
+
+
+@pytest.mark.parametrize("header", ["image,label", "label,image"])
+def test_a_table_of_images_and_labels_needs_no_text(header: str) -> None:
+    cells = {"image": f'"{GOOD}"', "label": "cat"}
+    rows = [",".join(cells[name] for name in header.split(",")), ",".join(cells[name] for name in header.split(","))]
+    content = "\n".join([header, *rows, ",".join({"image": f'"{GOOD}"', "label": "dog"}[n] for n in header.split(","))])
+    table = read(content.encode(), ReadOptions(mapping={"question": "=Which animal?"}))
+    assert [(example.state, example.images, example.written_label) for example in table.require()] == [
+        ("", (GOOD,), "cat"),
+        ("", (GOOD,), "cat"),
+        ("", (GOOD,), "dog"),
+    ]
+
+
+def test_beside_an_image_the_text_may_be_empty_and_without_one_it_may_not() -> None:
+    content = f'text,question,answer,options,image\n,Q?,a,a|b,"{GOOD}"\n,Q?,a,a|b,\nx,Q?,b,a|b,\n'
+    table = read(content.encode())
+    assert [(example.state, len(example.images)) for example in table.examples] == [("", 1), ("x", 0)]
+    assert [(one.row, one.message) for one in table.problems] == [(3, "the state is empty")]
+
+
+def test_a_table_of_images_alone_tells_a_row_without_one() -> None:
+    content = f'image,label\n"{GOOD}",cat\n,dog\n"{GOOD}",dog\n'
+    table = read(content.encode(), ReadOptions(mapping={"question": "=Which animal?"}))
+    assert [(one.row, one.column, one.message) for one in table.problems] == [(3, "image", "the state is empty")]
+
+
+def test_a_table_of_addresses_alone_has_nothing_to_decide_about() -> None:
+    content = b"image,label\nhttps://example.com/a.png,cat\n"
+    table = read(content, ReadOptions(mapping={"question": "=Which animal?"}))
+    assert not table.examples
+    assert ["no column for the state" in one.message for one in table.problems] == [True]
+    assert ["no image is sent" in one.message for one in table.warnings] == [True]
+
+
+def test_labelled_json_of_images_needs_no_state() -> None:
+    line = {"questions": {"q": ASKED}, "labels": {"q": "a"}, "images": [GOOD]}
+    assert [example.state for example in read(json.dumps(line).encode()).require()] == [""]
+    both = read(json.dumps(line | {"labels": {"q": "c"}, "images": ["cat.png"]}).encode())
+    assert [one.column for one in both.problems] == ["images[0]", "labels.q"]
+    without = read(json.dumps(line | {"images": []}).encode())
+    assert [one.message for one in without.problems] == ["the state is empty"]
+
+
+def test_images_alone_are_labelled(tmp_path: Path) -> None:
+    file = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"image": [{"bytes": png(2, 2), "path": "cat.png"}, None]}), file)
+    records = list(open_stream(file, StreamOptions()).records)
+    assert [(one.state, one.images, one.problem) for one in records] == [
+        ("", (GOOD,), None),
+        (None, (), "the state is empty"),
+    ]

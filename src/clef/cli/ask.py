@@ -65,7 +65,7 @@ def ask(
     from clef.cli.service import EngineOptions
     from clef.decisions.examples import Request
 
-    given = _state(_text(state, file), read_as)
+    given = _state("" if _is_pictured(state, file, image) else _text(state, file), read_as)
     asked = _questions(Flags(choice or [], noul or [], score or [], questions))
     request = Request(given, asked, _images(image or []))
     _check(request)
@@ -76,6 +76,11 @@ def ask(
     _print(request, answered)
     if message and sys.stderr.isatty():
         say(f"\n{message}", "dim", err=True)
+
+
+def _is_pictured(state: str | None, file: Path | None, image: list[Path] | None) -> bool:
+    """Whether images are all there is to decide about."""
+    return bool(image) and state is None and file is None and sys.stdin.isatty()
 
 
 def _text(state: str | None, file: Path | None) -> str:
@@ -184,7 +189,7 @@ def _parts(text: str, flag: str) -> tuple[str, list[str]]:
 def _check(request: "Request") -> None:
     from clef.decisions.questions import problems_in, state_problems
 
-    problems = state_problems(request.state)
+    problems = state_problems(request.state, has_images=bool(request.images))
     problems += [problem for question in request.questions for problem in problems_in(question)]
     if problems:
         raise InputError.of(problems, "the request")

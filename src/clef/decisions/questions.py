@@ -185,8 +185,13 @@ def read_questions(raw: Any, where: str = "questions") -> tuple[Question, ...]:
     return tuple(questions)
 
 
-def state_problems(state: Json, where: str = "state") -> list[Problem]:
-    """What is wrong with a state: null, empty, a bare number, nested too deep, or with numbers that lose digits."""
+def state_problems(state: Json, where: str = "state", *, has_images: bool = False) -> list[Problem]:
+    """What is wrong with a state: null, empty, a bare number, nested too deep, or with numbers that lose digits.
+
+    Images may say all there is to decide about: the text beside them may be empty.
+    """
+    if has_images and isinstance(state, str) and not state.strip():
+        return []
     if state is None or _is_empty(state):
         hint = "give the text or JSON to decide about"
         return [Problem("the state is empty", "empty_state", column=where, hint=hint)]

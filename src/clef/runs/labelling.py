@@ -45,7 +45,9 @@ async def label(
                 return (failure_of(error),) * len(request.questions)
 
     async def one(record: Record) -> Labelled:
-        wrong = record.problem or next((problem.message for problem in state_problems(record.state)), None)
+        wrong = record.problem or next(
+            (problem.message for problem in state_problems(record.state, has_images=bool(record.images))), None
+        )
         if wrong is not None:
             return Labelled(record, dict.fromkeys(questions, Failure("bad_record", wrong)))
         asked = tuple(questions.values())

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from clef.decisions.examples import Example
 from clef.errors import Problem
-from clef.tables.columns import Roles, role_named
+from clef.tables.columns import Roles, role_named, role_problems
 from clef.tables.examples import Examples, extra_columns
 from clef.tables.longtable import long_examples
 from clef.tables.pictures import without_foreign_images
@@ -34,6 +34,12 @@ def assemble(grid: Grid, roles: Roles, options: ReadOptions, notes: Notes, facts
         header_row=grid.header_row,
         read=len(grid.rows) + notes.bad_records,
     )
+    if not {"state", "images"} & set(roles.columns):
+        for problem in role_problems(
+            replace(roles, missing=("state",)), grid.header, grid.header_row, grid.header_line
+        ):
+            notes.problem(problem)
+        return finished((), notes, facts)
     unlabelled = not options.labelled and options.questions_by_id and "question" not in roles.columns
     build: _Build = wide_examples if roles.wide or unlabelled else long_examples
     examples, facts = build(grid, roles, options, notes, facts)

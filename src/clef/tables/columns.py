@@ -107,6 +107,8 @@ def assign(
         needed = ("state",) if question_ids else tuple(role for role in needed if role != "label")
     if asked:
         needed = tuple(role for role in needed if role != "question")
+    if "images" in columns:
+        needed = tuple(role for role in needed if role != "state")
     missing = tuple(role for role in needed if role not in columns)
     return Roles(columns, wide, doubled, missing, unmapped, stray, tuple(question_ids), "" if wide else asked)
 

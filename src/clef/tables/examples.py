@@ -18,20 +18,27 @@ from clef.tables.table import Grid, Notes, letter
 
 def bad_states(grid: Grid, roles: Roles, notes: Notes) -> set[int]:
     """Positions of the records without a usable state, each of them reported."""
-    at = roles.columns["state"]
-    states: Sequence[Any] = grid.columns[at]
+    states = _states(grid, roles)
     try:
         if all(map(str.strip, states)):
             return set()
     except TypeError:  # a state that is JSON
         pass
+    images = roles.columns.get("images")
+    column = grid.header[roles.columns.get("state", images or 0)]
     bad = set()
     for position, state in enumerate(states):
-        for problem in state_problems(state)[:1]:
+        has_images = images is not None and bool(grid.columns[images][position].strip())
+        for problem in state_problems(state, has_images=has_images)[:1]:
             bad.add(position)
-            row, line, column = grid.rows[position], grid.lines[position], grid.header[at]
-            notes.problem(replace(problem, row=row, line=line, column=column))
+            notes.problem(replace(problem, row=grid.rows[position], line=grid.lines[position], column=column))
     return bad
+
+
+def _states(grid: Grid, roles: Roles) -> Sequence[Any]:
+    """The state of each record; empty where the table has images alone."""
+    at = roles.columns.get("state")
+    return [""] * len(grid.rows) if at is None else grid.columns[at]
 
 
 def bad_answers(grid: Grid, answered: Sequence[Resolved], distinct: Collection[Resolved], notes: Notes) -> set[int]:
@@ -100,8 +107,7 @@ class Examples(Sequence[Example]):
         def good(cells: Sequence[Any]) -> Sequence[Any]:
             return cells if kept is None else list(compress(cells, kept))
 
-        state = grid.columns[roles.columns["state"]]
-        self._columns = [good(cells) for cells in (state, answered, grid.rows, grid.lines)]
+        self._columns = [good(cells) for cells in (_states(grid, roles), answered, grid.rows, grid.lines)]
         self.kinds = kinds if kinds and not bad else [(one, 1) for one in self._columns[1]]
         """What is asked, with its label, and how many examples ask it; an object may come several times."""
         extra = extra_columns(grid, roles)

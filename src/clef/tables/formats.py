@@ -216,7 +216,8 @@ def _own(grid: Grid) -> Grid:
 
 def _optional_tail(roles: Roles, header: tuple[str, ...]) -> int:
     """How many columns at the end a record can do without."""
-    needed = [roles.columns[role] for role in ("state", "question", "label") if role in roles.columns]
+    about = "state" if "state" in roles.columns else "images"
+    needed = [roles.columns[role] for role in (about, "question", "label") if role in roles.columns]
     return len(header) - 1 - max([*needed, *roles.wide.values()])
 
 

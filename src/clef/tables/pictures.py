@@ -19,10 +19,12 @@ from clef.tables.table import Grid, Notes, shown
 
 def images_in(said: Any) -> list[Any]:
     """The images a row names, unchecked: a list, its JSON, or one a line."""
-    if said is None or isinstance(said, list):
-        return said or []
+    if said is None:
+        return []
+    if isinstance(said, list):
+        return [picture_url(one) or one for one in said]
     if not isinstance(said, str):
-        return [said]
+        return [picture_url(said) or said]
     if said.lstrip()[:1] == "[":
         try:
             return list(json.loads(said))

@@ -123,8 +123,10 @@ class ShapeReader:
         if shape is JEVL:
             _check_version(value)
             request = value["request"] if isinstance(value["request"], Mapping) else {}
-        state = request.get("state")
-        problems += state_problems(state)
+        images, unusable = _images(request)
+        state = request.get("state", "" if request.get("images") else None)
+        unusable += state_problems(state, has_images=bool(request.get("images")))
+        problems += unusable
         asked = self._questions(request, shape)
         labels = value.get(shape.labels)
         if labels is not None and not isinstance(labels, Mapping):
@@ -139,7 +141,6 @@ class ShapeReader:
             if name not in asked
         ]
         extra = _extra(value, _TAKEN)
-        images = checked_images(request.get("images"), "images")
         examples = []
         for name, question in asked.items():
             label, problem = self._label(labels.get(name), question, shape.score_labels)
@@ -148,7 +149,7 @@ class ShapeReader:
             else:
                 written = _written(labels.get(name))
                 examples.append(Example(state, question, label, written, item.row, item.line, name, extra, images))
-        return [] if state_problems(state) else examples
+        return [] if unusable else examples
 
     def _single(self, item: Item) -> list[Example]:
         value = item.value
@@ -160,12 +161,12 @@ class ShapeReader:
         question = self._same.setdefault(repr(question), question)
         label, problem = self._label(gold, question, "index")
         found = [replace(problem, column="gold")] if problem else []
-        found += state_problems(value["state"])
+        images, unusable = _images(value)
+        found += unusable + state_problems(value["state"], has_images=bool(value.get("images")))
         if found:
             raise InputError.of(found)
         name = as_text(question.instructions or "")
         extra = _extra(value, _SINGLE)
-        images = checked_images(value.get("images"), "images")
         return [Example(value["state"], question, label, _written(gold), item.row, item.line, name, extra, images)]
 
     def _questions(self, request: Mapping[str, Any], shape: Shape) -> Mapping[str, Question]:
@@ -249,6 +250,13 @@ def _written(raw: Any) -> str:
 
 def _extra(value: Mapping[str, Any], taken: Iterable[str]) -> dict[str, str]:
     return {key: as_text(item) if item is not None else "" for key, item in value.items() if key not in taken}
+
+
+def _images(value: Mapping[str, Any]) -> tuple[tuple[str, ...], list[Problem]]:
+    try:
+        return checked_images(value.get("images"), "images"), []
+    except InputError as error:
+        return (), list(error.problems)
 
 
 def flat_grid(items: Sequence[Item]) -> Grid:

@@ -122,7 +122,7 @@ def _csv(head: list[str], lines: Iterator[str], options: StreamOptions) -> Strea
     return Stream("csv", layout.header, layout.separator, _csv_records(lines, layout, state, images))
 
 
-def _csv_records(lines: Iterator[str], layout: Any, state: str, images: str | None) -> Iterator[Record]:
+def _csv_records(lines: Iterator[str], layout: Any, state: str | None, images: str | None) -> Iterator[Record]:
     csv.field_size_limit(FIELD_LIMIT)
     header, width = layout.header, len(layout.header)
     reader = csv.reader(lines, delimiter=layout.separator, strict=True)
@@ -199,7 +199,7 @@ def _parquet(path: Path, options: StreamOptions) -> Stream:
     return Stream("parquet", header, ",", records(), file.schema_arrow)
 
 
-def _roles(header: tuple[str, ...], mapping: Mapping[str, str]) -> tuple[str, str | None]:
+def _roles(header: tuple[str, ...], mapping: Mapping[str, str]) -> tuple[str | None, str | None]:
     """The columns of the state and of the images. Raises InputError where it is not clear which is the state."""
     twice = {name for name in header if header.count(name) > 1}
     roles = assign(header, mapping, ("",), labelled=False)
@@ -215,23 +215,21 @@ def _roles(header: tuple[str, ...], mapping: Mapping[str, str]) -> tuple[str, st
         problems.append(
             Problem(f"{names} may each be the state", "doubled_role", hint="say which: --column state:NAME")
         )
-    elif "state" not in roles.columns and "state" not in roles.unmapped:
+    elif not {"state", "images"} & set(roles.columns) and "state" not in roles.unmapped:
         hint = f"name one of them: --column state:NAME; it is found by itself when called {SYNONYMS['state'][0]}"
         problems.append(Problem(f"no column holds the state: {', '.join(header)[:200]}", "no_state", hint=hint))
     if problems:
         raise InputError.of(problems, "the table")
-    images = roles.columns.get("images")
-    return header[roles.columns["state"]], None if images is None else header[images]
+    state, images = (roles.columns.get(role) for role in ("state", "images"))
+    return None if state is None else header[state], None if images is None else header[images]
 
 
-def _record(row: int, cells: Mapping[str, Any], state: str, images: str | None) -> Record:
-    found = cells.get(state)
-    if found is None or found in ("", {}, []) or (isinstance(found, str) and not found.strip()):
-        return Record(row, cells, problem="the state is empty")
-    if not isinstance(found, str | dict | list):
-        found = str(found)
-    its = cells.get(images) if images else None
+def _record(row: int, cells: Mapping[str, Any], state: str | None, images: str | None) -> Record:
     try:
-        return Record(row, cells, found, checked_images(its, images or "images"))
+        pictures = checked_images(cells.get(images) if images else None, images or "images")
     except InputError as error:
         return Record(row, cells, problem="; ".join(f"{one.column}: {one.message}" for one in error.problems))
+    found = cells.get(state) if state else None
+    if found is None or found in ("", {}, []) or (isinstance(found, str) and not found.strip()):
+        return Record(row, cells, "", pictures) if pictures else Record(row, cells, problem="the state is empty")
+    return Record(row, cells, found if isinstance(found, str | dict | list) else str(found), pictures)

@@ -59,7 +59,7 @@ def read_finished(text: str) -> tuple[Request | None, tuple[int, ...]]:
         with suppress(InputError):
             found += read_questions([raw])
             places.append(place)
-    is_asked = bool(found) and not state_problems(state)
+    is_asked = bool(found) and not state_problems(state, has_images=bool(draft.get("images")))
     return (Request(state, tuple(found)) if is_asked else None), tuple(places)
 
 

@@ -17,7 +17,9 @@ def read_request(body: Any) -> Request:
     if not isinstance(body, Mapping):
         problem = Problem('expected {"state": …, "questions": […]}', "not_an_object")
         raise InputError.of([problem])
-    problems = state_problems(body.get("state"))
+    has_images = bool(body.get("images"))
+    state = body.get("state", "" if has_images else None)
+    problems = state_problems(state, has_images=has_images)
     questions: tuple[Question, ...] = ()
     images: tuple[str, ...] = ()
     try:
@@ -30,7 +32,7 @@ def read_request(body: Any) -> Request:
         problems += error.problems
     if problems:
         raise InputError.of(problems, "the request")
-    return Request(body["state"], questions, images)
+    return Request(state, questions, images)
 
 
 def question_json(question: Question) -> dict[str, Any]:
