@@ -217,6 +217,7 @@ def test_a_preview_has_the_first_examples_and_all_problems() -> None:
         "options": ["a", "b"],
         "descriptions": [None, None],
         "label": "a",
+        "images": 0,
     }
 
 

@@ -140,6 +140,7 @@ def _preview(example: Example) -> dict[str, Any]:
         "row": example.row,
         "line": example.line,
         "state": example.state,
+        "images": len(example.images),
         "question": "" if question.instructions is None else as_text(question.instructions),
         "type": question.type,
         "options": list(question.answers),

@@ -86,4 +86,5 @@ async def _row(store: Store, run_id: str, row: Row) -> dict[str, Any]:
     others = [name for name in question.answers if name not in names]
     probabilities = dict(zip(answer.names, answer.probabilities, strict=True)) if answer else {}
     said = await store.corrections.one(run_id, row.position)
-    return {"row": row, "names": names, "others": others, "probabilities": probabilities, "said": said}
+    asked = {"run_id": run_id, "row": row, "names": names, "others": others}
+    return asked | {"probabilities": probabilities, "said": said}

@@ -11,6 +11,7 @@ from fastapi.responses import HTMLResponse
 from starlette.responses import Response
 
 from clef.decisions.examples import Example
+from clef.decisions.images import url_fault
 from clef.engines.engine import Engine
 from clef.errors import ClefError, NotFound
 from clef.runs.browse import Row
@@ -67,6 +68,21 @@ def run_pages() -> APIRouter:
         except NotFound as error:
             return problems(request, error)
         return fragment(request, "row.html", path=f"/runs/{run_id}", **await row_context(request, found))
+
+    @router.get("/runs/{run_id}/rows/{position}/images/{number}")
+    async def image(request: Request, run_id: str, position: int, number: int) -> Response:
+        """One image of a row; the first has the number 1."""
+        store: Store = request.app.state.store
+        try:
+            images = (await store.row(run_id, position)).outcome.example.images
+        except NotFound:
+            images = ()
+        url = dict(enumerate(images, 1)).get(number, "")
+        if url_fault(url):
+            return Response("There is no such image.\n", 404, media_type="text/plain")
+        head, _, encoded = url.partition(";base64,")
+        kept = {"cache-control": "private, max-age=86400, immutable"}
+        return Response(base64.b64decode(encoded), media_type=head.removeprefix("data:"), headers=kept)
 
     return router
 

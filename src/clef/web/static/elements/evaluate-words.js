@@ -24,10 +24,11 @@ export function previewTable(examples) {
     titles.append(cell);
   }
   const body = table.createTBody();
-  for (const { row, state, question, options, label } of examples) {
+  for (const { row, state, images, question, options, label } of examples) {
+    const text = typeof state === "string" ? state : JSON.stringify(state);
     const cells = [
       row,
-      typeof state === "string" ? state : JSON.stringify(state),
+      images ? `[${counted(images, "image")}] ${text}` : text,
       question,
       options.join(" · "),
       label ?? "none",

@@ -7,6 +7,7 @@ const ROLES = {
   label: "the right answer",
   options: "the options",
   type: "the type of question",
+  images: "the images",
 };
 const ENCODINGS = [
   "utf-8",
