@@ -9,6 +9,7 @@ import pandas
 import pytest
 
 import clef
+from clef.errors import Problem
 from tests.fakes.system_one import system_one
 
 TABLE = """context,question,answer,options
@@ -81,6 +82,18 @@ def test_a_bad_table_raises_and_its_good_rows_run_when_asked_for() -> None:
 def test_a_file_that_is_not_there_is_told_in_words(tmp_path: Path) -> None:
     with pytest.raises(clef.InputError, match=r"nothing\.csv"):
         clef.evaluate(tmp_path / "nothing.csv", engine="builtin")
+
+
+def test_an_error_in_a_notebook_ends_with_every_problem_and_what_to_do() -> None:
+    with pytest.raises(clef.InputError) as caught:
+        clef.decide("x", [{"type": "noul", "answers": 1}, {"type": "choice", "question": "Which?", "answers": ["a"]}])
+    told = str(caught.value).splitlines()
+    assert told[0] == f"{caught.value.message}:"
+    assert told[1:] == [f"- {problem}" for problem in caught.value.problems]
+    assert len(told) > 2
+    many = clef.InputError.of([Problem(f"problem {number}", hint="mend it") for number in range(50)])
+    assert str(many).splitlines()[-2:] == ["- problem 19 (mend it)", "- and 30 more"]
+    assert str(clef.InputError("no such thing", hint="look again")) == "no such thing (look again)"
 
 
 def test_many_states_are_decided_in_order_and_an_error_stays_with_its_state() -> None:

@@ -27,6 +27,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 Fault = Literal["input", "upstream", "clef"]
+MOST_TOLD = 20
+"""Problems that a traceback ends with; `problems` has them all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +86,10 @@ class ClefError(Exception):
         self.message = message
         self.hint = hint
 
+    def __str__(self) -> str:
+        """As a traceback ends: what is wrong, and what to do about it."""
+        return f"{self.message} ({self.hint})" if self.hint and self.hint not in self.message else self.message
+
     def to_dict(self) -> dict[str, object]:
         """The error as the JSON that every endpoint answers with, under the key `error`."""
         return {"code": self.code, "message": self.message, "hint": self.hint, "fault": self.fault}
@@ -106,6 +112,14 @@ class InputError(ClefError):
         if len(problems) == 1:
             return cls(str(problems[0]), problems, hint=problems[0].hint)
         return cls(f"{len(problems)} problems in {what}", problems)
+
+    def __str__(self) -> str:
+        """As a traceback ends: every problem on a line of its own, or the first of very many."""
+        if len(self.problems) < 2:
+            return super().__str__()
+        told = [f"- {problem}" for problem in self.problems[:MOST_TOLD]]
+        rest = len(self.problems) - len(told)
+        return "\n".join([f"{self.message}:", *told, *([f"- and {rest} more"] if rest else [])])
 
     def to_dict(self) -> dict[str, object]:
         """As `ClefError.to_dict`, with every problem."""
