@@ -202,8 +202,8 @@ async def rename(request: Request, run_id: str, name: str | None = None, note: s
 async def delete(request: Request, run_id: str) -> Json:
     """Stop a run and put it away; for a day `restore` brings it back."""
     found = await request.app.state.store.get(run_id)
+    await request.app.state.store.delete(found.id)  # before its end is told, so that who then looks sees both
     await request.app.state.queue.stop(run_id)
-    await request.app.state.store.delete(found.id)
     return Json({"deleted": found.id, "restore": f"/api/runs/{found.id}/restore"})
 
 
