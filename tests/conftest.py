@@ -3,6 +3,12 @@
 import os
 
 import pytest
+from hypothesis import settings
+
+# No limit of time for an example, since a machine may be busy; the same examples at each run, so that what passed once
+# passes again. `--hypothesis-profile=default` looks at others.
+settings.register_profile("clef", deadline=None, derandomize=True)
+settings.load_profile("clef")
 
 
 @pytest.fixture(autouse=True)

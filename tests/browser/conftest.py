@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import uvicorn
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from clef.engines.builtin import BuiltinEngine
 from clef.engines.engine import OwnedEngine
@@ -27,8 +27,9 @@ ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-TIMEOUT_MS = 8_000
+TIMEOUT_MS = 20_000
 START_S = 20
+expect.set_options(timeout=TIMEOUT_MS)
 NewPage = Callable[..., Page]
 
 
@@ -134,10 +135,16 @@ def open_page(browser: Browser, tmp_path: Path) -> Iterator[NewPage]:
     watches: list[Watch] = []
 
     def new(
-        url: str, *, width: int = 1440, theme: str = "light", watched: bool = True, intercepted: bool = False
+        url: str,
+        *,
+        width: int = 1440,
+        height: int = 900,
+        theme: str = "light",
+        watched: bool = True,
+        intercepted: bool = False,
     ) -> Page:
         context = browser.new_context(
-            viewport={"width": width, "height": 900},
+            viewport={"width": width, "height": height},
             color_scheme="dark" if theme == "dark" else "light",
             reduced_motion="reduce",
             accept_downloads=True,

@@ -235,11 +235,11 @@ def test_an_engine_that_goes_away_in_mid_run_is_told_and_the_run_goes_on(
     expect(page.locator("run-progress [data-part=pace]")).to_contain_text("rows a second")
     stage.phase = "loading"
     pace = page.locator("run-progress [data-part=pace]")
-    expect(pace).to_have_text("waiting for the engine: The model is being read.", timeout=8000)
+    expect(pace).to_have_text("waiting for the engine: The model is being read.")
     page.reload()
     expect(page.locator("run-progress [data-part=done]")).to_contain_text("of 200 rows")
     stage.phase, stage.pause_s = "ready", 0.0
-    expect(page.locator("run-progress")).to_have_count(0, timeout=8000)
+    expect(page.locator("run-progress")).to_have_count(0)
     expect(page.locator(".headline-words")).to_contain_text("of 200 answered rows")
     assert send(f"{staged_address}/api/runs/{run}")["failed"] == 0
 

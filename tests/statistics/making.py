@@ -9,7 +9,7 @@ from clef.decisions.answers import Answer
 from clef.decisions.examples import Example, Failure, Outcome
 from clef.decisions.questions import Choice, Noul, Question, Score
 
-steady = settings(deadline=None, derandomize=True, max_examples=50)
+steady = settings(max_examples=50)
 """For property tests: the same examples every time, and no clock, since the oracles import slowly."""
 
 TEAM = Choice("Which team?", ["a", "b", "c"])

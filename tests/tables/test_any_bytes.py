@@ -60,7 +60,7 @@ def read_safely(data: bytes, options: ReadOptions | None = None) -> Table | None
     return table
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(st.sampled_from(STARTS), st.binary(max_size=200))
 @example(b"", b"9" * 5000)
 @example(b'{"state": ', b"9" * 5000 + b"}")
@@ -73,7 +73,7 @@ def test_bytes(start: bytes, rest: bytes) -> None:
     read_safely(start + rest)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(
     CSV_TEXT,
     st.sampled_from(
@@ -84,7 +84,7 @@ def test_delimited_text(rest: str, header: str) -> None:
     read_safely((header + rest).encode())
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(OBJECTS, min_size=1, max_size=3), st.booleans())
 def test_json(items: list[dict[str, object]], lines: bool) -> None:
     import json
@@ -93,7 +93,7 @@ def test_json(items: list[dict[str, object]], lines: bool) -> None:
     read_safely(text.encode(), ReadOptions(name="x.jsonl" if lines else "x.json"))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.binary(max_size=60),
     st.text(max_size=8) | st.none(),

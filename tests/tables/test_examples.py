@@ -13,7 +13,7 @@ PICTURE = url(png(1, 1))
 ROWS = st.lists(st.sampled_from(["a", "b", "", "none of them"]), min_size=1, max_size=8)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(ROWS, st.slices(8))
 def test_examples_are_the_same_however_they_are_asked_for(labels: list[str], part: slice) -> None:
     lines = [f'text {at},Q?,{label},a|b,mail {at},"{PICTURE}"' for at, label in enumerate(labels)]

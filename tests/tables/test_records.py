@@ -22,7 +22,7 @@ ROW = st.tuples(CELL, CELL, CELL).map(",".join)
 END = st.sampled_from(["\n", "\r\n", "\r"])
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 @given(
     st.lists(st.one_of(ROW, ROW, ROW, st.just(""), st.just(",,")), min_size=1, max_size=8),
     st.lists(END, min_size=8, max_size=8) | END.map(lambda end: [end] * 8),

@@ -15,7 +15,7 @@ NAMES = st.lists(STATE.map(str.strip), min_size=2, max_size=4, unique_by=lambda 
 HEADER = ["context", "question", "answer", "options"]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.lists(st.tuples(STATE, st.integers(0, 1)), min_size=1, max_size=5),
     NAMES,
@@ -50,7 +50,7 @@ def test_a_written_table_is_read_as_it_was(
     assert table.facts.separator == separator
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.tuples(STATE, st.integers(0, 2)), min_size=1, max_size=6), st.sampled_from("|;,/"))
 def test_separated_options_are_split_where_they_were_joined(rows: list[tuple[str, int]], separator: str) -> None:
     names = ["first one", "no", "not given"]
@@ -64,7 +64,7 @@ def test_separated_options_are_split_where_they_were_joined(rows: list[tuple[str
     assert [example.label for example in table.examples] == [label for _, label in rows]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.sampled_from(["row", "blank", "two lines", "bad"]), min_size=1, max_size=12))
 def test_every_problem_names_its_spreadsheet_row_and_text_line(kinds: list[str]) -> None:
     lines = {"row": "x,q,a,a|b\n", "blank": "\n", "two lines": '"x\ny",q,a,a|b\n', "bad": "x,q,nothing,a|b\n"}

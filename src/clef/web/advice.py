@@ -7,7 +7,10 @@ from itertools import combinations
 from clef.decisions.questions import Choice, Noul, Option, Question, Score, as_text
 
 MANY_OPTIONS = 10
-CATCH_ALL = re.compile(r"\b(other|none|neither|unknown|unclear|nothing|else|n/?a|not sure|anything)\b", re.IGNORECASE)
+CATCH_ALL = re.compile(
+    r"\b(other|none|neither|unknown|unclear|nothing|else|n/?a|not sure|anything|mixed|neutral|no \w+)\b", re.IGNORECASE
+)
+"""What says, in an option or in its description, that nothing is left over."""
 ASKS = "is|are|was|were|do|does|did|has|have|can|should|will|how|what|which|who|when|where|why"
 TWO_AT_ONCE = re.compile(rf"\?.*\S.*\?|\b(?:and|or),? (?:{ASKS})\b", re.IGNORECASE | re.DOTALL)
 DENIES = re.compile(r"\b(?:not|never|no longer|\w+n't)\b", re.IGNORECASE)
@@ -47,7 +50,7 @@ def _of_options(options: Sequence[Option]) -> Iterator[str]:
         return
     if len(names) > MANY_OPTIONS:
         yield f"{len(names)} options are many. Two questions, from coarse to fine, are often answered better."
-    if len(names) > 2 and not any(CATCH_ALL.search(name) for name in names):
+    if len(names) > 2 and not any(CATCH_ALL.search(f"{one.name} {as_text(one.description or '')}") for one in options):
         yield "One of these is chosen even if none fits. An option such as “none of these” would catch that."
     if len(names) <= 50:
         for one, other in combinations(options, 2):

@@ -1,6 +1,7 @@
 // <ask-form>: keeps the draft, sends it, marks answers that belong to an earlier draft, and shows each problem beside
 // the field it is in. The draft is what /ask takes and what the browser remembers.
 
+import { drag } from "./drag-order.js";
 import { clearProblem, field, showProblem } from "./field-problems.js";
 
 const KEY = "clef.draft";
@@ -261,11 +262,10 @@ class AskForm extends HTMLElement {
     this.withFiles(({ open }) => open(this, files[0]));
   }
 
-  async grabbed(event) {
+  grabbed(event) {
     const item = event.button === 0 && event.target.closest(".grip")?.closest("li");
     if (!item || this.questions.children.length < 2) return;
     event.preventDefault();
-    const { drag } = await import("./drag-order.js");
     drag(item, event, () => {
       this.number();
       this.edited();
