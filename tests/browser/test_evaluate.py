@@ -102,7 +102,7 @@ def test_rows_are_ranked_filtered_and_opened(address: str, open_page: NewPage) -
     expect(rows).to_have_count(count)
     expect(page.locator(".rows tr.right")).to_have_count(0)
     expect(page.locator("#rows-heading")).to_be_focused()
-    assert "show=wrong" in page.url
+    expect(page).to_have_url(re.compile("show=wrong"))
 
     page.get_by_role("link", name="Is the writer asking for money back?").click()
     page.wait_for_url(re.compile("question=Is"))
@@ -408,8 +408,8 @@ def test_rows_are_searched_sorted_and_gone_through_with_the_keyboard(staged_addr
     expect(page.get_by_role("searchbox")).to_be_focused()
     page.keyboard.type("TEXT 11")
     expect(page.locator(".chips [role=status]")).to_have_text("1–11 of 11")
-    assert "text=TEXT+11" in page.url
-    assert "page" not in page.url
+    expect(page).to_have_url(re.compile("text=TEXT\\+11"))
+    expect(page).not_to_have_url(re.compile("page"))
     expect(page.get_by_role("searchbox")).to_be_focused()
     page.locator("#rows-heading").click()
     page.get_by_role("link", name="Row", exact=True).click()

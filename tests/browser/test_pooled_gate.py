@@ -68,7 +68,7 @@ def test_each_question_or_all_of_them_is_a_choice_that_the_address_holds(
     page = open_page(f"{staged_address}/runs/{run_id}?labels=own")
     page.get_by_role("radio", name="each question").check(force=True)
     expect(page.locator(".gate-sum")).to_contain_text("a question needs 50")
-    assert "pool=each" in page.url
+    expect(page).to_have_url(re.compile("pool=each"))
     page.reload()
     expect(page.get_by_role("radio", name="each question")).to_be_checked()
     page.get_by_role("radio", name="all questions").check(force=True)
@@ -76,8 +76,8 @@ def test_each_question_or_all_of_them_is_a_choice_that_the_address_holds(
     expect(page.locator(".pooled")).not_to_contain_text("No question has")
     page.get_by_role("radio", name="review budget").check(force=True)
     expect(page.get_by_label("Rows you check at most")).to_be_visible()
-    assert "pool=all" in page.url
-    assert "gate=review" in page.url
+    expect(page).to_have_url(re.compile("pool=all"))
+    expect(page).to_have_url(re.compile("gate=review"))
     expect(page.get_by_role("radio", name="all questions")).to_be_checked()
 
 

@@ -129,7 +129,7 @@ def test_a_gate_is_chosen_by_accuracy_budget_or_cost_and_the_address_holds_it(
     page.wait_for_url(re.compile("gate=cost-0-1"))
     page.locator(".chips .chip").filter(has_text="wrong").click()
     page.wait_for_url(re.compile("show=wrong"))
-    assert "gate=cost-0-1" in page.url
+    expect(page).to_have_url(re.compile("gate=cost-0-1"))
     page.reload()
     expect(page.get_by_label("A wrong answer costs")).to_have_value("0")
     page.goto(f"{staged_address}/runs/{run_id}?gate=accuracy-nonsense")
@@ -172,7 +172,7 @@ def test_a_row_has_an_address_that_opens_it_on_its_page(staged_address: str, run
     expect(page.locator(".drawer .state")).to_have_text(re.compile("^message 3 "))
     page.locator("[data-row='3']").click()
     expect(page.locator(".drawer")).to_be_hidden()
-    assert "row=" not in page.url
+    expect(page).not_to_have_url(re.compile("row="))
 
     page.goto(f"{staged_address}/runs/{run_id}?sort=row&order=asc&row=217")
     expect(page.locator(".drawer .state")).to_have_text(re.compile("^message 217 "))
