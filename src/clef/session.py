@@ -148,7 +148,7 @@ class AsyncEngine:
         source = Path(table) if isinstance(table, str | os.PathLike) else table
         if isinstance(questions, str | os.PathLike):
             questions = read_questions(questions)
-        found = read(source, ReadOptions(questions=questions, **reading))
+        found = read(source, ReadOptions(questions=questions, **{"beside": True} | reading))
         examples = found.examples if skip_bad_rows else found.require()
         asked = outcomes_of(examples, self._engine, self._settings.eval_concurrency, shape)
         placed = [pair async for pair in asked]

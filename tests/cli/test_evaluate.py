@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Cli, Done
+from tests.fakes.pictures import png
+from tests.tables.test_files import packed, put
 
 TABLE = """context,question,answer,options
 "I was charged twice, refund me",Which team?,billing,billing|technical
@@ -163,6 +165,22 @@ def test_a_table_that_is_not_there_is_told(beside: str, evaluate: Cli) -> None:
     done = evaluate("nothing.csv")
     assert (done.code, done.out) == (2, "")
     assert "no file nothing.csv" in done.err
+
+
+def test_images_lie_in_a_folder_an_archive_or_beside_the_table(beside: str, tmp_path: Path, evaluate: Cli) -> None:
+    content = {"labels.csv": b"file_name,label\nimg/a.png,cat\nimg/b.png,dog\n"}
+    content |= {"img/a.png": png(2, 2), "img/b.png": png(3, 2)}
+    folder = put(tmp_path / "pets", content)
+    (tmp_path / "pets.zip").write_bytes(packed(content))
+    for source in (folder, folder / "labels.csv", tmp_path / "pets.zip"):
+        done = evaluate(str(source), "--question", "Which animal?")
+        assert done.code == 0, done.err
+        assert "besides: 2 failed\n    2: the built-in model reads no images" in done.out
+    (folder / "img" / "b.png").unlink()
+    for source in (folder, folder / "labels.csv"):
+        done = evaluate(str(source), "--question", "Which animal?")
+        assert (done.code, done.out) == (2, "")
+        assert 'row 3, file_name: no file "img/b.png"' in done.err
 
 
 def test_a_report_goes_to_a_file(table: Path, tmp_path: Path, evaluate: Cli) -> None:

@@ -12,7 +12,9 @@ ROWS_SHOWN = 3
 
 
 def check(
-    file: Annotated[Path, typer.Argument(help="CSV, TSV, JSONL, JSON, XLSX, ODS or Parquet.")],
+    file: Annotated[
+        Path, typer.Argument(help="A table: CSV, TSV, JSON, XLSX, ODS, Parquet, or a ZIP or folder with images.")
+    ],
     encoding: Encoding = None,
     separator: Separator = None,
     sheet: Sheet = None,
@@ -30,6 +32,7 @@ def check(
         sheet=sheet,
         mapping=mapping(column, question),
         questions=read_question_set(questions) if questions else None,
+        beside=True,
     )
     preview = read(file, options).preview()
     if as_json:
@@ -49,7 +52,8 @@ def _print(file: Path, preview: dict[str, Any]) -> None:
     roles = ", ".join(f"{role} = {header!r}" for role, header in facts["roles"].items())
     say(f"columns: {roles}")
     for example in preview["examples"][:ROWS_SHOWN]:
-        say(f"  row {example['row']}: {short(example['state'], 50)}")
+        images = f"[{example['images']} image{'s' * (example['images'] != 1)}] " if example["images"] else ""
+        say(f"  row {example['row']}: {images}{short(example['state'], 50)}")
         answers = f"   ({short(' | '.join(example['options']), 70)})" if example["options"] else ""
         say(f"    {short(example['question'], 50)} → {example['label'] or 'no label'}{answers}")
     for kind, colour in (("warnings", "yellow"), ("problems", "red")):

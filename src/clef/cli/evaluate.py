@@ -1,7 +1,8 @@
 """Turns a labelled table into its accuracy in the terminal, and into files; exits with 1 where a bar is missed."""
 
 import asyncio
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -58,11 +59,13 @@ class _Found:
     run: dict[str, Any]
     columns: "Arrays"
     comparison: "Comparison | None"
+    failed: Sequence[str] = ()
+    """Why rows failed."""
 
 
 def evaluate(
     table: Annotated[
-        str, typer.Argument(help="The labelled table; with --on ray a folder or an address such as s3://… as well.")
+        str, typer.Argument(help="The labelled table, or a ZIP or folder with images; with --on ray folders, s3://….")
     ],
     engine: Engine = None,
     upstream: Upstream = None,
@@ -136,7 +139,7 @@ def evaluate(
     else:
         shape = "the questions of a state together" if joint else "each question alone"
         say(f"{file.name} · {run['engine']['model']} · {shape} · run {run['id']}")
-        print_summary(summary)
+        print_summary(summary, found.failed)
         if comparison is not None:
             say(f"\n{comparison.verdict}\n  {comparison.pairs.note}")
         for sentence in missed:
@@ -148,6 +151,7 @@ def evaluate(
 async def _measure(table: "TableSource", options: "EngineOptions", wanted: _Wanted) -> _Found:
     """Run a table; the baseline is looked for before anything is asked."""
     from clef.cli.following import follow
+    from clef.cli.measured import why_failed
     from clef.cli.service import service
     from clef.cli.sources import source
 
@@ -155,7 +159,8 @@ async def _measure(table: "TableSource", options: "EngineOptions", wanted: _Want
         before = await _before(at, wanted.baseline)
         made = await at.submit(table)
         await follow(at, made.id)
-        return await _found(await source(at, made.id), await at.run(made.id), before, wanted)
+        found = await _found(await source(at, made.id), await at.run(made.id), before, wanted)
+        return replace(found, failed=await why_failed(at, made.id))
 
 
 async def _on_many(cluster: "Cluster", table: str, task: "Task", wanted: _Wanted) -> _Found:

@@ -67,17 +67,8 @@ class Here:
         from clef.errors import InputError
         from clef.runs.remembered import read_as_before
         from clef.runs.store import NewRun
-        from clef.tables import ReadOptions, read_question_set
 
-        questions = read_question_set(table.questions) if table.questions else None
-        options = ReadOptions(
-            encoding=table.encoding,
-            separator=table.separator,
-            sheet=table.sheet,
-            mapping=table.mapping,
-            questions=questions,
-            max_rows=self._settings.max_rows,
-        )
+        options = table.reading(max_rows=self._settings.max_rows)
         found = await read_as_before(self._store(), table.path, options)
         examples = found.examples if table.skip_bad_rows else found.require()
         if not examples:

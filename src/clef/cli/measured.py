@@ -1,6 +1,7 @@
 """Turns outcomes into what a terminal shows of them and into files."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,12 @@ from clef.cli.sources import Source
 from clef.cli.terminal import bar, paint, say
 from clef.errors import InputError, Problem
 
+LOOKED_AT = 100
+"""Failed rows that are asked why."""
+REASONS = 3
+
 if TYPE_CHECKING:
+    from clef.cli.service import Service
     from clef.reports.html import About
     from clef.statistics.columns import Columns
 
@@ -24,13 +30,24 @@ def measured(columns: "Columns") -> dict[str, Any]:
     return summary | {"calibration_error": error and error.to_dict()}
 
 
-def print_summary(summary: dict[str, Any]) -> None:
-    """Write a summary as text, with bars."""
+async def why_failed(at: "Service", run_id: str) -> list[str]:
+    """What the first failed rows of a run say, the most frequent first, each with their number."""
+    asked = {"show": "failed", "sort": "row", "descending": False, "limit": LOOKED_AT}
+    found = await at.rows(run_id, asked)
+    counts = Counter(row["error"]["message"] for row in found["rows"])
+    of = f" of the first {LOOKED_AT}" if found["total"] > LOOKED_AT else ""
+    return [f"{count}{of}: {message}" for message, count in counts.most_common(REASONS)]
+
+
+def print_summary(summary: dict[str, Any], failed: Sequence[str] = ()) -> None:
+    """Write a summary as text, with bars; `failed` says why rows failed."""
     say(rate(summary), "bold")
     rest = {"failed": summary["failed"], "unlabelled": summary["unlabelled"], "ties": summary["ties"]}
     said = ", ".join(f"{count} {name}" for name, count in rest.items() if count)
     if said:
         say(f"  besides: {said}")
+    for reason in failed:
+        say(f"    {reason}", "red")
     error = summary.get("calibration_error")
     if error:
         noise = "" if error["above_noise"] else ", no more than chance alone shows"

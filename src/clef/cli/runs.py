@@ -44,22 +44,23 @@ def list_runs(
 @app.command()
 def show(run_id: RunId, as_json: AsJson = False) -> None:
     """What a run measured."""
-    from clef.cli.measured import measured, print_summary
+    from clef.cli.measured import measured, print_summary, why_failed
     from clef.cli.service import Service, through
     from clef.cli.sources import source
     from clef.statistics.columns import as_columns
 
-    async def work(at: Service) -> tuple[dict[str, Any], Any]:
-        return await at.run(run_id), await (await source(at, run_id)).over(as_columns)
+    async def work(at: Service) -> tuple[dict[str, Any], Any, list[str]]:
+        columns = await (await source(at, run_id)).over(as_columns)
+        return await at.run(run_id), columns, await why_failed(at, run_id)
 
-    run, columns = through("reading", work)
+    run, columns, failed = through("reading", work)
     summary = measured(columns)
     if as_json:
         say_json(run | {"summary": summary})
         return
     why = f": {run['reason']}" if run["reason"] else ""
     say(f"{run['name']} · {run['engine']['model'] or ''} · {run['state']}{why}")
-    print_summary(summary)
+    print_summary(summary, failed)
 
 
 @app.command()

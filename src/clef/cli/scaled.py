@@ -36,22 +36,13 @@ def task_of(table: "TableSource", out: str | None, options: "EngineOptions", *, 
     """The task of a command line. Raises InputError where it has no folder for the parts."""
     from clef.scale.task import Task
     from clef.settings import load_settings
-    from clef.tables import ReadOptions, read_question_set
 
     if not out or out == "-":
         hint = "give --out a folder that every machine can write to"
         raise InputError.of([Problem("many machines write parts, and there is no folder for them", "out", hint=hint)])
     refuse({"--note": table.note})
     settings = load_settings(**options.given)
-    reading = ReadOptions(
-        encoding=table.encoding,
-        separator=table.separator,
-        sheet=table.sheet,
-        mapping=table.mapping,
-        questions=read_question_set(table.questions) if table.questions else None,
-        labelled=labelled,
-        max_rows=settings.max_rows,
-    )
+    reading = table.reading(labelled=labelled, max_rows=settings.max_rows)
     return Task(
         "evaluate" if labelled else "predict",
         out,

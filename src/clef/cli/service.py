@@ -19,6 +19,7 @@ from clef.settings import load_settings
 
 if TYPE_CHECKING:
     from clef.runs.store import Store
+    from clef.tables import ReadOptions
 
 T = TypeVar("T")
 
@@ -38,6 +39,20 @@ class TableSource:
     skip_bad_rows: bool = False
     shape: Shape = "isolated"
     note: str = ""
+
+    def reading(self, **more: Any) -> "ReadOptions":
+        """How it is to be read, here on its own machine: images may lie beside it."""
+        from clef.tables import ReadOptions, read_question_set
+
+        return ReadOptions(
+            encoding=self.encoding,
+            separator=self.separator,
+            sheet=self.sheet,
+            mapping=self.mapping,
+            questions=read_question_set(self.questions) if self.questions else None,
+            beside=True,
+            **more,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,7 +97,8 @@ class There:
         with aiohttp.MultipartWriter("form-data") as form:
             for name, path in (("table", table.path), ("questions", table.questions)):
                 if path is not None:
-                    part = form.append(await asyncio.to_thread(_content, path))
+                    content = await asyncio.to_thread(_content, path, table if name == "table" else None)
+                    part = form.append(content)
                     part.set_content_disposition("form-data", name=name, filename=path.name)
         run = await self._json("POST", "/api/runs", params=params, data=form)
         return Made(run["id"], run["rows"], run["name"])
@@ -177,10 +178,15 @@ def _path(run_id: str) -> str:
     return f"/api/runs/{quote(run_id, safe='')}"
 
 
-def _content(path: Path) -> bytes:
-    if not path.is_file():
+def _content(path: Path, table: TableSource | None = None) -> bytes:
+    """The bytes of a file; of a table with images beside it, or of a folder, an archive of all that is to be read."""
+    if not path.is_file() and not (table and path.is_dir()):
         raise NotFound(f"no file {path}")
-    return path.read_bytes()
+    if table is None:
+        return path.read_bytes()
+    from clef.tables.files import packed
+
+    return packed(path, table.reading()) or path.read_bytes()
 
 
 def _error(status: int, content: bytes) -> ClefError:

@@ -6,7 +6,7 @@ What a file is called is a hint only; what it begins with decides.
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
@@ -18,6 +18,18 @@ from clef.tables.assemble import assemble, finished
 from clef.tables.columns import Roles, assign, role_problems
 from clef.tables.decoding import TextSource, decode
 from clef.tables.documents import Item, is_one_document, read_document, read_lines
+from clef.tables.files import (
+    MAX_TABLE_BYTES,
+    Album,
+    Archive,
+    Files,
+    Folder,
+    folders_as_grid,
+    is_book,
+    named_images,
+    table_in,
+    with_images,
+)
 from clef.tables.frames import from_dataset, from_frame, from_parquet, is_dataset, is_frame
 from clef.tables.guards import OUR_COLUMNS, OWN_ROLES, is_own_export, unguard
 from clef.tables.headers import HEAD_LINES, SPELT, Judge, find_layout, readable
@@ -75,9 +87,13 @@ def _read(source: Any, options: ReadOptions, notes: Notes) -> Table:
         source = bytes(source)
     if isinstance(source, str):
         source = Path(source)
+    if isinstance(source, Path) and source.is_dir():
+        return _inside(Folder(source), options, notes, TableFacts("folder"))
     if isinstance(source, Path) and not source.is_file():
         raise NotFound(f"no file {source}")
     if isinstance(source, bytes | Path):
+        if isinstance(source, Path) and options.beside:
+            options = replace(options, album=Album(Folder(source.parent), whole=False))
         return _file(source, options, notes)
     if is_dataset(source):
         return _grid_table(from_dataset(source, options.max_rows, notes), options, notes, TableFacts("dataset"))
@@ -98,12 +114,28 @@ _FOREIGN = (
     (b"SQLite format 3\0", "an SQLite database"),
     (b"\x89PNG", "an image"),
 )
-_BOOKS = ((b"PK\x03\x04", "xlsx"), (b"\xd0\xcf\x11\xe0", "xls"))
+_ZIP, _NO_FILES = b"PK\x03\x04", b"PK\x05\x06"
+_BOOKS = ((_ZIP, "xlsx"), (b"\xd0\xcf\x11\xe0", "xls"))
 _JSON_NAMES = (".jsonl", ".ndjson", ".json", ".jevl")
+
+
+def _inside(files: Files, options: ReadOptions, notes: Notes, facts: TableFacts) -> Table:
+    """The table in an archive or a folder, with the images it names; or the one that its folders make."""
+    name = table_in(files)
+    if name is None:
+        return _grid_table(folders_as_grid(files), replace(options, album=Album(files)), notes, facts)
+    content = files.read(name, MAX_TABLE_BYTES)
+    if _start(content).startswith(_ZIP) and not is_book(content):
+        raise InputError(
+            f"{shown(name)} is an archive, not a table", hint="give CSV, XLSX, ODS, JSON, JSONL or Parquet"
+        )
+    return _file(content, replace(options, name=name, album=Album(files, name)), notes)
 
 
 def _file(source: bytes | Path, options: ReadOptions, notes: Notes) -> Table:
     start = _start(source)
+    if start.startswith((_ZIP, _NO_FILES)) and not is_book(source):
+        return _inside(Archive(source), options, notes, TableFacts("zip"))
     for mark, what in _FOREIGN:
         if start.startswith(mark):
             raise InputError(f"this is {what}, not a table", hint="give CSV, XLSX, ODS, JSON, JSONL or Parquet")
@@ -182,7 +214,12 @@ def _told_separator(separator: str | None) -> str | None:
 
 def _judge(options: ReadOptions) -> Judge:
     ids = tuple(options.questions_by_id)
-    return lambda header: assign(header, options.mapping, ids, labelled=options.labelled)
+
+    def judge(header: Sequence[str]) -> Roles:
+        mapping = named_images(header, options.mapping) if options.album else options.mapping
+        return assign(header, mapping, ids, labelled=options.labelled)
+
+    return judge
 
 
 def _delimited(text: TextSource, options: ReadOptions, notes: Notes) -> Table:
@@ -238,4 +275,6 @@ def _without_roles(wrong: list[Problem], roles: Roles, notes: Notes, facts: Tabl
 def _with_roles(grid: Grid, roles: Roles, options: ReadOptions, notes: Notes, facts: TableFacts) -> Table:
     if not grid.rows and not notes.problems:
         notes.problem(Problem("no rows below the header", "no_rows", grid.header_row, grid.header_line))
+    if options.album:
+        grid = with_images(grid, roles, options.album)
     return assemble(grid, roles, options, notes, facts)

@@ -32,7 +32,7 @@ def long_examples(
     answered = list(map(resolved.__getitem__, keys))
     _tell_derived(resolver, keys, grid, headers, notes)
     bad = bad_answers(grid, answered, resolved.values(), notes)
-    bad |= bad_states(grid, roles, notes) | bad_images(grid, roles, notes)
+    bad |= bad_states(grid, roles, notes) | bad_images(grid, roles, notes, options.album)
     kinds = [(resolved[tuple(combination)], count) for combination, count in counts.items()]
     examples = Examples(grid, roles, answered, bad, kinds)
     return examples, replace(

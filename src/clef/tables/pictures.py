@@ -9,12 +9,15 @@ import io
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from clef.decisions.images import SIGNATURES, as_url, read_images
 from clef.errors import InputError, Problem
 from clef.tables.columns import Roles
 from clef.tables.table import Grid, Notes, shown
+
+if TYPE_CHECKING:
+    from clef.tables.files import Album
 
 
 def images_in(said: Any) -> list[Any]:
@@ -54,7 +57,7 @@ def checked_images(said: Any, name: str) -> tuple[str, ...]:
     return read_images(images_in(said), name)
 
 
-def bad_images(grid: Grid, roles: Roles, notes: Notes) -> set[int]:
+def bad_images(grid: Grid, roles: Roles, notes: Notes, album: Album | None) -> set[int]:
     """Positions of the records with images that cannot be taken, each image reported."""
     at = roles.columns.get("images")
     if at is None:
@@ -62,11 +65,12 @@ def bad_images(grid: Grid, roles: Roles, notes: Notes) -> set[int]:
     bad = set()
     for position, cell in enumerate(grid.columns[at]):
         try:
-            checked_images(cell, grid.header[at])
+            checked_images(album.taken(cell) if album else cell, grid.header[at])
         except InputError as error:
             bad.add(position)
             for problem in error.problems:
-                notes.problem(replace(problem, row=grid.rows[position], line=grid.lines[position]))
+                column = problem.column or grid.header[at]
+                notes.problem(replace(problem, row=grid.rows[position], line=grid.lines[position], column=column))
     return bad
 
 
@@ -79,5 +83,6 @@ def without_foreign_images(grid: Grid, roles: Roles, told: Sequence[str], notes:
     if any(cell.strip() for cell in grid.columns[at]):
         name = grid.header[at]
         message = f"the column {shown(name)} has no image as a data URL, so it is kept as it is and no image is sent"
-        notes.warn(Problem(message, "images_column", grid.header_row, grid.header_line, name))
+        hint = "where it names files: pack the table and its images into one ZIP"
+        notes.warn(Problem(message, "images_column", grid.header_row, grid.header_line, name, hint))
     return replace(roles, columns={role: place for role, place in roles.columns.items() if role != "images"})

@@ -23,6 +23,7 @@ from clef.errors import InputError, Problem
 from clef.tables.assemble import finished
 from clef.tables.columns import SYNONYMS, normalised
 from clef.tables.documents import Item
+from clef.tables.files import Album
 from clef.tables.options import Mismatches, match, match_level, match_noul
 from clef.tables.pictures import checked_images
 from clef.tables.questionset import question_in, questions_in
@@ -75,6 +76,7 @@ class ShapeReader:
 
     def __init__(self, options: ReadOptions, notes: Notes) -> None:
         self.given = options.questions_by_id
+        self.album = options.album
         self.notes = notes
         self.shapes: dict[str, None] = {}
         self.score_labels: dict[str, None] = {}
@@ -123,7 +125,7 @@ class ShapeReader:
         if shape is JEVL:
             _check_version(value)
             request = value["request"] if isinstance(value["request"], Mapping) else {}
-        images, unusable = _images(request)
+        images, unusable = _images(request, self.album)
         state = request.get("state", "" if request.get("images") else None)
         unusable += state_problems(state, has_images=bool(request.get("images")))
         problems += unusable
@@ -161,7 +163,7 @@ class ShapeReader:
         question = self._same.setdefault(repr(question), question)
         label, problem = self._label(gold, question, "index")
         found = [replace(problem, column="gold")] if problem else []
-        images, unusable = _images(value)
+        images, unusable = _images(value, self.album)
         found += unusable + state_problems(value["state"], has_images=bool(value.get("images")))
         if found:
             raise InputError.of(found)
@@ -252,9 +254,10 @@ def _extra(value: Mapping[str, Any], taken: Iterable[str]) -> dict[str, str]:
     return {key: as_text(item) if item is not None else "" for key, item in value.items() if key not in taken}
 
 
-def _images(value: Mapping[str, Any]) -> tuple[tuple[str, ...], list[Problem]]:
+def _images(value: Mapping[str, Any], album: Album | None) -> tuple[tuple[str, ...], list[Problem]]:
+    said = value.get("images")
     try:
-        return checked_images(value.get("images"), "images"), []
+        return checked_images(album.taken(said) if album and said else said, "images"), []
     except InputError as error:
         return (), list(error.problems)
 

@@ -78,8 +78,8 @@ def open_stream(source: Path | BinaryIO, options: StreamOptions) -> Stream:
         if start.startswith(_PARQUET):
             return _parquet(source, options)
         if start.startswith(_BOOKS):
-            hint = "save it as CSV: a workbook cannot be read row by row"
-            raise InputError.of([Problem("a workbook is not labelled as a stream", "format", hint=hint)])
+            hint = "save it as CSV: neither can be read row by row"
+            raise InputError.of([Problem("a workbook or an archive is not labelled as a stream", "format", hint=hint)])
         notes = Notes()
         lines = decode(source, options.encoding, notes).lines()
     else:

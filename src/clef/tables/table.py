@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from clef.decisions.examples import Example
 from clef.decisions.questions import Choice, Json, Noul, Question, Text, as_text
 from clef.errors import InputError, Problem
+
+if TYPE_CHECKING:
+    from clef.tables.files import Album
 
 MAX_NOTES = 10_000
 """Problems, and warnings, that are listed one by one; a file wrong in every row would fill the memory with them."""
@@ -39,6 +42,10 @@ class ReadOptions:
     """Whether a column of labels is needed; False for a table that is to be labelled."""
     max_rows: int = 1_000_000
     """Rows a table may have."""
+    beside: bool = False
+    """Whether a table that is a file may name images in its folder. Not for a table that somebody sent."""
+    album: Album | None = field(default=None, repr=False)
+    """Where images are that a table names; the reader sets it for an archive, a folder, and what is `beside`."""
 
     @property
     def questions_by_id(self) -> Mapping[str, Question]:
@@ -53,7 +60,7 @@ class TableFacts:
     """How a table was read: everything that was recognised, guessed or counted."""
 
     format: str = ""
-    """csv, json, jsonl, xlsx, ods, xls, parquet, frame or dataset."""
+    """csv, json, jsonl, xlsx, ods, xls, parquet, frame or dataset; zip or folder where its images make the table."""
     shape: str = "table"
     """table (long), wide, or the name of a JSON shape; several joined with " + "."""
     encoding: str | None = None

@@ -30,7 +30,7 @@ def wide_examples(
         asked += [(name, question, blank) for name, question in known.items() if name not in roles.wide]
     by = _score_labels(asked)
     mismatches = Mismatches()
-    unusable = bad_states(grid, roles, notes) | bad_images(grid, roles, notes)
+    unusable = bad_states(grid, roles, notes) | bad_images(grid, roles, notes, options.album)
     examples: list[Example] = []
     for name, question, cells in asked:
         header = grid.header[roles.wide[name]] if name in roles.wide else name
