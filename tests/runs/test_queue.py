@@ -10,7 +10,7 @@ import pytest
 from clef.decisions.examples import Example, Reply, Request
 from clef.decisions.questions import Choice, Json
 from clef.engines.engine import EngineFacts
-from clef.errors import InputError, Refused, Unavailable
+from clef.errors import InputError, Refused, StoreError, Unavailable
 from clef.runs import execute as executing
 from clef.runs import queue as queueing
 from clef.runs.database import Database
@@ -106,6 +106,42 @@ async def test_who_follows_a_fast_run_is_told_now_and_then_and_of_its_last_row_h
                 break
     assert told < 300
     await queue.close()
+
+
+async def test_what_came_back_is_written_though_the_next_row_takes_for_ever(store: Store) -> None:
+    async def stop_at_row_5(state: str) -> None:
+        if state == "row 5":
+            await asyncio.Event().wait()
+
+    queue = RunQueue(store, ScriptedEngine(stop_at_row_5), 1)
+    await queue.start()
+    run = await queue.submit(NEW, examples(10))
+    async with asyncio.timeout(20):
+        while (await store.get(run.id)).done < 5:
+            await asyncio.sleep(0.01)
+    await queue.close()
+
+
+async def test_a_late_write_that_fails_ends_the_run_with_its_reason(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed = asyncio.Event()
+
+    async def wait_after_the_first(state: str) -> None:
+        if state != "row 0":
+            await failed.wait()
+
+    async def full(*_: object) -> None:
+        failed.set()
+        raise StoreError("the disk is full")
+
+    monkeypatch.setattr(store, "add", full)
+    queue = RunQueue(store, ScriptedEngine(wait_after_the_first), 1)
+    await queue.start()
+    run = await queue.submit(NEW, examples(10))
+    last = (await to_the_end(queue, run))[-1]
+    await queue.close()
+    assert (last.state, last.reason) == ("failed", "the disk is full")
 
 
 async def test_runs_wait_in_line(store: Store) -> None:

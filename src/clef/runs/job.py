@@ -35,6 +35,8 @@ class Job:
         self._waiting: list[Numbered] = []
         self._replies: dict[bytes, Reply] = {}
         self._flushed = time.monotonic()
+        self._timer: asyncio.TimerHandle | None = None
+        self._late: asyncio.Future[None] | None = None
         self._examples: dict[int, Example] = {}
         self._keys: dict[int, bytes] = {}
 
@@ -48,7 +50,7 @@ class Job:
                 async for answered in answers:
                     await self._take(answered)
         finally:
-            await asyncio.shield(self._flush())
+            await asyncio.shield(self._end())
 
     async def _asks(self) -> AsyncGenerator[Ask, None]:
         """What is to be asked; while one part is, the next is made ready, so that the engine never waits for it."""
@@ -119,6 +121,24 @@ class Job:
         self._took(self._run.id, [outcome for _, outcome in outcomes], len(outcomes) if cached else 0)
         if len(self._waiting) >= BATCH or time.monotonic() - self._flushed > FLUSH_S:
             await asyncio.shield(self._flush())
+        elif self._timer is None and self._late is None:
+            self._timer = asyncio.get_running_loop().call_later(FLUSH_S, self._flush_late)
+        if self._late is not None and self._late.done():
+            late, self._late = self._late, None
+            late.result()
+
+    def _flush_late(self) -> None:
+        """Write what waits though no outcome comes that would have it written."""
+        self._timer, self._late = None, asyncio.ensure_future(self._flush())
+
+    async def _end(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        try:
+            if self._late is not None:
+                await self._late
+        finally:
+            await self._flush()
 
     async def _flush(self) -> None:
         batch, self._waiting = self._waiting, []
