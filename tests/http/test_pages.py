@@ -156,7 +156,7 @@ def test_a_run_is_shown_with_its_numbers_and_rows(client: TestClient) -> None:
     assert client.get(f"/runs/{run}?show=bad&question=x&band=99&page=0").status_code == 200
     detail = client.get(f"/runs/{run}/rows/3").text
     assert HOSTILE not in detail
-    assert "label as written" in detail
+    assert "label in the table" in detail
     assert client.get(f"/runs/{run}/rows/151").status_code == 404
     assert client.get(f"/runs/{run}/rows/x").status_code in (400, 422)
     assert run in client.get("/runs").text
