@@ -122,6 +122,23 @@ async def test_what_came_back_is_written_though_the_next_row_takes_for_ever(stor
     await queue.close()
 
 
+async def test_what_comes_just_after_a_late_write_is_written_too(store: Store) -> None:
+    async def stop_after_the_late_write(state: str) -> None:
+        if state == "row 2":
+            while (await store.get(run.id)).done < 2:
+                await asyncio.sleep(0.001)
+        if state == "row 3":
+            await asyncio.Event().wait()
+
+    queue = RunQueue(store, ScriptedEngine(stop_after_the_late_write), 1)
+    run = await queue.submit(NEW, examples(10))
+    await queue.start()
+    async with asyncio.timeout(20):
+        while (await store.get(run.id)).done < 3:
+            await asyncio.sleep(0.01)
+    await queue.close()
+
+
 async def test_a_late_write_that_fails_ends_the_run_with_its_reason(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -121,7 +121,7 @@ class Job:
         self._took(self._run.id, [outcome for _, outcome in outcomes], len(outcomes) if cached else 0)
         if len(self._waiting) >= BATCH or time.monotonic() - self._flushed > FLUSH_S:
             await asyncio.shield(self._flush())
-        elif self._timer is None and self._late is None:
+        elif self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(FLUSH_S, self._flush_late)
         if self._late is not None and self._late.done():
             late, self._late = self._late, None
@@ -129,7 +129,13 @@ class Job:
 
     def _flush_late(self) -> None:
         """Write what waits though no outcome comes that would have it written."""
-        self._timer, self._late = None, asyncio.ensure_future(self._flush())
+        self._timer, self._late = None, asyncio.ensure_future(self._flush_after(self._late))
+
+    async def _flush_after(self, late: asyncio.Future[None] | None) -> None:
+        """Write once a write that is on its way is through; one that failed is not forgotten."""
+        if late is not None:
+            await late
+        await self._flush()
 
     async def _end(self) -> None:
         if self._timer is not None:
